@@ -1,0 +1,1 @@
+"""Reports: one typed model (model.py) that every view renders, and the views."""

@@ -1,0 +1,203 @@
+"""The report: what one run found out, as typed records. Views render it; JSON is its exact image.
+
+Keys are stable and versioned by `schema`; more may be added, none renamed. Origins: unless a field says
+otherwise, program and compile facts are computed, `counters` and placement are modelled, board numbers quoted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+SCHEMA = 1
+
+
+class GpuInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The board the report is about."""
+
+    name: str
+    label: str
+    sm: str
+    chip: str
+    sms: int
+    dram_bandwidth_gbs: float  # paper figure, decimal GB/s
+    dram_bandwidth_source: str
+    l2_bytes: int
+
+
+class StageInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One compiler stage: the tool, what it wrote, how large, how long (seconds; 0 when it came from cache)."""
+
+    name: str
+    tool: str
+    output: str
+    bytes: int
+    seconds: float
+
+
+class ParamInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One kernel parameter: byte offset from the parameter base, and size."""
+
+    offset: int
+    size: int
+
+
+class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What the compilers made of one kernel."""
+
+    demangled: str
+    ptx_registers: dict[str, int]  # virtual registers by PTX type, e.g. {"b32": 6, "b64": 11}
+    registers: int
+    params: list[ParamInfo]
+    param_base: int
+    static_shared: int
+    stack: int
+    instructions: int
+    fused: dict[str, int]  # SASS forms that fold several PTX operations, with counts
+
+
+class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The compilation: stages in order, kernels by mangled name."""
+
+    cached: bool
+    stages: list[StageInfo]
+    kernels: dict[str, KernelInfo]
+    members: list[str]  # fatbin members, e.g. "elf sm_89", "ptx compute_89"
+
+
+class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
+    """One runtime or driver API call of the program; times are host times of this run, in ns."""
+
+    index: int
+    call: str
+    args: str
+    result: int
+    start_ns: int
+    duration_ns: int
+    thread: int
+
+
+class MethodInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One decoded method of a pushbuffer."""
+
+    subchannel: int
+    address: int
+    name: str
+    value: int
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """How a launch reached the GPU: the ring entry, the methods it points to, the doorbell, the QMD."""
+
+    channel: int
+    gpfifo_entry: int  # the 64-bit ring entry as written
+    pushbuffer_va: int
+    pushbuffer_dwords: int
+    doorbell: int  # work-submit token
+    methods: list[MethodInfo]
+    qmd_va: int
+    qmd_version: str
+    qmd: dict[str, int]  # non-zero fields by name
+    constant_bank: dict[str, int]  # driver words of constant bank 0 by name
+    params: str  # parameter bytes, hexadecimal
+
+
+class OccupancyInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """Theoretical occupancy of the launch (computed)."""
+
+    blocks_per_sm: int
+    warps_per_sm: int
+    warps_per_scheduler: int
+    max_warps_per_sm: int
+    limits: dict[str, int]  # blocks per SM each resource alone would allow
+    limiter: list[str]
+    waves: float
+
+
+class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """One instruction of the kernel with its control word and how often it ran."""
+
+    pc: int
+    sass: str
+    line: int
+    stall: int
+    yield_: bool = msgspec.field(name="yield")
+    write_barrier: int | None
+    read_barrier: int | None
+    wait_mask: int
+    executed: int
+    thread_executed: int
+    requests: int = 0
+    sectors: int = 0
+
+
+class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """A module upload: which member, how many bytes of code and data, and which launch caused it (-1: eager)."""
+
+    member: str
+    code_va: int
+    code_bytes: int
+    data_bytes: int
+    before_launch: int
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One kernel launch."""
+
+    index: int
+    kernel: str
+    mangled: str
+    grid: list[int]
+    block: list[int]
+    registers: int
+    shared_bytes: int
+    load: LoadEvent | None
+    submission: Submission
+    occupancy: OccupancyInfo
+    counters: dict[str, float]  # Nsight Compute's names
+    sm_blocks: list[int]  # CTAs each SM received
+    instructions: list[InstructionInfo]
+    floor_ns: float | None  # compulsory DRAM bytes at paper bandwidth
+    floor_bytes: int
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a launch stopped."""
+
+    kind: str
+    kernel: str
+    pc: int
+    sass: str
+    file: str
+    line: int
+    block: list[int]
+    thread: list[int]
+    address: int
+    size: int
+    access: str
+    message: str
+
+
+class ProgramInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The host program: command line, its own output and how it ended."""
+
+    path: str
+    args: list[str]
+    stdout: str
+    exit_code: int
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything one command found out."""
+
+    schema: int = SCHEMA
+    warpath: str
+    gpu: GpuInfo
+    options: dict[str, Any]
+    program: ProgramInfo
+    compile: CompileInfo | None
+    api: list[ApiCall]
+    copies: dict[str, int]  # bytes moved by copy-engine methods, by direction
+    launches: list[Launch]
+    faults: list[Fault]
