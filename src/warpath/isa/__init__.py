@@ -1,0 +1,1 @@
+"""The instruction as the machine stores it: control word, text, listing."""
