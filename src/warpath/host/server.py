@@ -1,0 +1,257 @@
+"""The server's loop: who may connect, which frame goes where, and when pending GPU work gets its turn."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import socket
+import struct
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from warpath.host.connection import Connection, ConnectionLost
+from warpath.host.protocol import Kind, ProtocolError, Range, pack_ranges, parse_hello
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# After this long without a message, GPU work that nobody waits for goes on.
+IDLE_SECONDS = 0.005
+DRAIN_SECONDS = 0.2
+MAX_DEPTH = 32  # calls served while another call waits
+_CREDENTIALS = struct.Struct("3i")
+
+
+class ProgramEnded(Exception):
+    """The started program ended while something waited for it."""
+
+
+class Service(Protocol):
+    """What the server serves."""
+
+    def admit(self, connection: Connection) -> Sequence[Range]:
+        """A connection said hello. Returns the ranges this process has not mapped yet."""
+        ...
+
+    def call(self, connection: Connection, payload: bytes) -> None:
+        """Serve one CALL and reply."""
+        ...
+
+    def lost(self, connection: Connection) -> None:
+        """A connection is gone."""
+        ...
+
+    def idle(self) -> bool:
+        """Let pending work proceed a little; whether there is more."""
+        ...
+
+    def complain(self, message: str) -> None:
+        """Tell the user about a connection that was refused or dropped."""
+        ...
+
+
+def private_directory() -> Path:
+    """A new directory only this user can enter, in memory where possible."""
+    shared = Path("/dev/shm")
+    where = shared if os.access(shared, os.W_OK | os.X_OK) else None
+    return Path(tempfile.mkdtemp(prefix="warpath-", dir=where))
+
+
+def parent_of(pid: int) -> int:
+    """Parent process id, 0 when the process is gone."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+def descends(pid: int, ancestor: int) -> bool:
+    """Whether `pid` is `ancestor` or comes from it."""
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        pid = parent_of(pid)
+    return False
+
+
+class Server:
+    """Listens in a private directory and serves the processes that descend from `root` (set before they start)."""
+
+    def __init__(self, service: Service, descriptor: int) -> None:
+        self.directory = private_directory()
+        self.path = self.directory / "s"
+        self.ended = False  # the started program is no more
+        self.root = 0
+        self._service = service
+        self._descriptor = descriptor
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+        self._listener.bind(str(self.path))
+        self._listener.listen(64)
+        self._poll = select.epoll()
+        self._watched: dict[int, Callable[[], None]] = {}
+        self._connections: dict[int, Connection] = {}
+        self._depth = 0
+        self._more = True  # pending GPU work may exist
+        self._serving: dict[int, bool] = {}  # descriptor -> whether its input is put off
+        self.watch(self._listener.fileno(), self._accept)
+
+    def watch(self, fd: int, on_ready: Callable[[], None]) -> None:
+        """Call `on_ready` whenever `fd` is readable."""
+        self._watched[fd] = on_ready
+        self._poll.register(fd, select.EPOLLIN)
+
+    def unwatch(self, fd: int) -> None:
+        """Stop watching `fd`."""
+        if self._watched.pop(fd, None) is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._poll.unregister(fd)
+
+    def watch_program(self, pidfd: int) -> None:
+        """End the loop when the process behind `pidfd` ends."""
+
+        def on_exit() -> None:
+            self.ended = True
+            self.unwatch(pidfd)
+
+        self.watch(pidfd, on_exit)
+
+    def run(self, deadline: float | None = None) -> None:
+        """Serve until the program ends; TimeoutError once time.monotonic() passes `deadline`."""
+        while not self.ended:
+            if deadline is not None and time.monotonic() > deadline:
+                raise TimeoutError
+            if not self._more:
+                self.pump(1.0)
+            elif not self.pump(IDLE_SECONDS):
+                self._more = self._service.idle()
+                while self._more and not self.ended and not self.pump(0.0):
+                    self._more = self._service.idle()
+        self.drain()
+
+    def pump(self, timeout: float) -> bool:
+        """Handle what has arrived, waiting up to `timeout` seconds for something; whether there was anything."""
+        events = self._poll.poll(timeout)
+        for fd, _ in events:
+            handler = self._watched.get(fd)
+            if handler is not None:
+                handler()
+        return bool(events)
+
+    def pump_until(self, done: Callable[[], bool]) -> None:
+        """Serve other threads until `done()`; ProgramEnded when the program ends first."""
+        while not done():
+            if self.ended:
+                raise ProgramEnded
+            self.pump(1.0)
+
+    def drain(self) -> None:
+        """Handle what the program sent before it ended, for a moment at most: its children may go on sending."""
+        until = time.monotonic() + DRAIN_SECONDS
+        while self.pump(0.0) and time.monotonic() < until:
+            pass
+
+    def close(self) -> None:
+        """Close every connection and remove the socket and its directory."""
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        self._listener.close()
+        self._poll.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _alive(self) -> bool:
+        self.pump(0.0)
+        return not self.ended
+
+    def _accept(self) -> None:
+        sock, _ = self._listener.accept()
+        credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, uid, _ = _CREDENTIALS.unpack(credentials)
+        connection = Connection(sock, self._alive)
+        connection.peer_pid = pid
+        connection.on_call = self._call
+        # Orphans of the program become children of this process.
+        if uid != os.getuid() or not (descends(pid, self.root) or parent_of(pid) == os.getpid()):
+            self._service.complain(f"refused a connection from process {pid}, which warpath did not start")
+            connection.close()
+            return
+        self._connections[connection.fileno()] = connection
+        self.watch(connection.fileno(), lambda: self._ready(connection))
+
+    def _drop(self, connection: Connection) -> None:
+        fd = connection.fileno()
+        if fd < 0:
+            return
+        self.unwatch(fd)
+        self._connections.pop(fd, None)
+        connection.close()
+        self._service.lost(connection)
+
+    def _ready(self, connection: Connection) -> None:
+        """Frames of one connection; anything wrong with them ends that connection only."""
+        fd = connection.fileno()
+        if fd in self._serving:
+            self._interrupted(connection, fd)
+            return
+        try:
+            self._serving[fd] = False
+            try:
+                got = connection.receive()
+                while got is not None:
+                    self._handle(connection, *got)
+                    got = connection.pending()
+            finally:
+                if self._serving.pop(fd) and connection.fileno() == fd:
+                    self._poll.modify(fd, select.EPOLLIN)
+        except ConnectionLost:
+            self._drop(connection)
+        except ProtocolError as error:
+            self._service.complain(f"process {connection.peer_pid}: {error}")
+            with contextlib.suppress(ConnectionLost):
+                connection.send(Kind.REFUSE, str(error).encode())
+            self._drop(connection)
+
+    def _interrupted(self, connection: Connection, fd: int) -> None:
+        """Something happened on a connection whose call is still being served: data must wait, an end is an end."""
+        if self._serving[fd] or connection.closed_by_peer():
+            self._drop(connection)
+        else:
+            self._serving[fd] = True
+            self._poll.modify(fd, 0)
+
+    def _handle(self, connection: Connection, kind: Kind, payload: bytes) -> None:
+        if kind is Kind.HELLO and connection.hello is None:
+            self._welcome(connection, payload)
+        elif kind is Kind.CALL and connection.hello is not None and not connection.hello.worker:
+            self._call(connection, payload)
+        elif kind is Kind.ANSWER and connection.on_answer is not None:
+            connection.on_answer(payload)
+        else:
+            raise ProtocolError(f"a {kind.name} that nothing asked for")
+
+    def _call(self, connection: Connection, payload: bytes) -> None:
+        if self._depth >= MAX_DEPTH:
+            raise ProtocolError(f"{MAX_DEPTH} calls inside each other")
+        self._depth += 1
+        self._more = True
+        try:
+            self._service.call(connection, payload)
+        finally:
+            self._depth -= 1
+
+    def _welcome(self, connection: Connection, payload: bytes) -> None:
+        connection.hello = parse_hello(payload)
+        if connection.hello.pid != connection.peer_pid:
+            raise ProtocolError(f"it says to be process {connection.hello.pid}")
+        ranges = self._service.admit(connection)
+        descriptors = [self._descriptor] if ranges else []
+        connection.send(Kind.WELCOME, pack_ranges(ranges), descriptors)
+        failed, _ = connection.answer()
+        if failed:
+            what = ", ".join(f"{item.base:#x}+{item.size:#x}" for item in ranges)
+            raise ProtocolError(f"cannot map the addresses that the model GPU needs ({what}): {os.strerror(failed)}")
+        connection.reply(0)

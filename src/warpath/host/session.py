@@ -1,0 +1,303 @@
+"""One run of a program against the model GPU: the calls it makes are served here, one at a time.
+
+    arena = HostArena()
+    memory.reserve(arena.base, arena.size, arena.fd)
+    driver = Driver(..., arena=(arena.base, arena.size))
+    status = Session(path, arguments, driver, arena, shim).run()
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warpath.driver.address_space import SHARED_WINDOW
+from warpath.driver.error import CudaError, Error, to_driver
+from warpath.host import api
+from warpath.host.connection import Connection, ConnectionLost
+from warpath.host.dispatch import Call, Resolved, resolve
+from warpath.host.process import Child, ExitStatus
+from warpath.host.protocol import Kind, ProtocolError, Range, parse_answer, parse_call, words
+from warpath.host.server import ProgramEnded, Server, parent_of
+from warpath.host.state import ApiRecord, ProcessState
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from warpath.driver.context import Driver
+    from warpath.host.arena import HostArena
+
+api.load()
+
+KEEP_CALLS = 200_000
+KEEP_STDOUT = 16 << 20
+INTERRUPTED = 130
+TIMED_OUT = 124
+MASK = (1 << 64) - 1
+
+
+def say(message: str) -> None:
+    """One line of warpath's own on stderr."""
+    print(f"warpath: {message}", file=sys.stderr, flush=True)
+
+
+class Runtime:
+    """Serves calls: finds the handler, keeps errors where CUDA keeps them, logs (the `Service` of a server)."""
+
+    def __init__(self, driver: Driver, arena: HostArena, say: Callable[[str], None] = say) -> None:
+        self.driver = driver
+        self.arena = arena
+        self.api: list[ApiRecord] = []
+        self.calls = 0
+        self.started_ns = time.monotonic_ns()
+        self.server: Server | None = None
+        self._say = say
+        self._said: set[str] = set()
+        self._processes: dict[tuple[int, int], ProcessState] = {}
+        self._active: list[Connection] = []  # connections whose calls are being served, innermost last
+        self._unprinted: list[tuple[int, bytes]] = []
+
+    # What the server asks for.
+
+    def admit(self, connection: Connection) -> Sequence[Range]:
+        """Find or make the state of the process behind a new connection."""
+        process = self._process(connection)
+        hello = connection.hello
+        if hello is not None and hello.worker:
+            process.worker = connection
+        if process.mapped:
+            return ()
+        process.mapped = True
+        # The device's own addresses stay free in the program, so that no host pointer looks like a device pointer.
+        device = Range(SHARED_WINDOW, self.arena.base - SHARED_WINDOW, shared=False)
+        return (Range(self.arena.base, self.arena.size, shared=True), device)
+
+    def call(self, connection: Connection, payload: bytes) -> None:
+        """Serve one call and reply."""
+        name, arguments = parse_call(payload)
+        hello = connection.hello
+        resolved = None if hello is None else resolve(name, hello.library)
+        if hello is None or resolved is None or len(arguments) != resolved.words:
+            raise ProtocolError(f"a call of {name[:40]!r} with {len(arguments)} words")
+        process = self._process(connection)
+        call = Call(name, hello.library, resolved.per_thread, connection, process, process.thread(hello.tid), self)
+        started = time.monotonic_ns()
+        typed = resolved.decode(arguments)
+        self._active.append(connection)
+        try:
+            result = self._serve(call, resolved, typed)
+            if self._unprinted:
+                self._print(connection)
+        finally:
+            self._active.pop()
+        if len(self.api) < KEEP_CALLS:
+            took = time.monotonic_ns() - started
+            self.api.append(ApiRecord(self.calls, name, typed, result, started, took, hello.tid))
+        self.calls += 1
+        connection.reply(result & MASK)
+
+    def lost(self, connection: Connection) -> None:
+        """Forget a worker that is gone; process state stays, other threads may come."""
+        for process in self._processes.values():
+            if process.worker is connection:
+                process.worker = None
+
+    def idle(self) -> bool:
+        """Let the GPU work on what is pending."""
+        return self.driver.advance()
+
+    def complain(self, message: str) -> None:
+        """A line on stderr, once per text."""
+        if message not in self._said:
+            self._said.add(message)
+            self._say(message)
+
+    # What handlers and the driver ask for.
+
+    def output(self, data: bytes, stream: int = 1) -> None:
+        """Device output: goes to the program's own stdout (1) or stderr (2) before the current call returns."""
+        self._unprinted.append((stream, data))
+
+    def yield_to_host(self) -> None:
+        """Serve other threads while one waits for the GPU; ProgramEnded when the program is gone."""
+        if self.server is not None:
+            self.server.pump(0.0)
+            if self.server.ended:
+                raise ProgramEnded
+
+    def prepare_worker(self, call: Call) -> None:
+        """Make sure the process has its thread for host functions; error 304 when it cannot be started."""
+        process, server = call.process, self.server
+        if process.worker is not None or server is None:
+            return
+        if call.connection.spawn():
+            raise CudaError(Error.OPERATING_SYSTEM, "the thread for host functions could not be started")
+        server.pump_until(lambda: process.worker is not None)
+
+    def run_host_function(self, process: ProcessState, function: int, *arguments: int) -> None:
+        """Call a function on the process' worker thread and serve everybody else until it returns."""
+        worker, server = process.worker, self.server
+        if worker is None or server is None:
+            raise ProgramEnded
+        answers: list[int] = []
+        worker.on_answer = lambda payload: answers.append(parse_answer(payload)[0])
+        try:
+            worker.send(Kind.INVOKE, words(function, *arguments))
+            server.pump_until(lambda: bool(answers) or process.worker is None)
+        except ConnectionLost:
+            raise ProgramEnded from None
+        finally:
+            worker.on_answer = None
+
+    def _serve(self, call: Call, resolved: Resolved, arguments: tuple[object, ...]) -> int:
+        entry = resolved.entry
+        if entry is None:
+            self.complain(f"{call.name} is not supported (the program gets error 801)")
+            return self._failed(call, Error.NOT_SUPPORTED, sets_error=True)
+        try:
+            if entry.context:
+                if call.process.broken:
+                    raise CudaError(Error.INITIALIZATION_ERROR, "the parent used CUDA before it forked this process")
+                call.process.initialised = True
+            return entry.handler(call, *arguments) or 0
+        except CudaError as error:
+            return self._failed(call, error.code, entry.sets_error)
+
+    def _failed(self, call: Call, code: Error, sets_error: bool) -> int:
+        if call.library == 0:
+            return to_driver(code).value
+        if sets_error:
+            call.thread.last_error = code.value
+        return code.value
+
+    def _print(self, connection: Connection) -> None:
+        pending, self._unprinted = self._unprinted, []
+        for stream, data in pending:
+            connection.print(data, stream)
+
+    def _process(self, connection: Connection) -> ProcessState:
+        hello = connection.hello
+        if hello is None:
+            raise ProtocolError("a call before the hello")
+        key = (hello.pid, hello.image)
+        state = self._processes.get(key)
+        if state is None:
+            state = self._processes[key] = self._new_process(hello.pid, hello.image)
+        return state
+
+    def _new_process(self, pid: int, image: int) -> ProcessState:
+        """A forked child shares its image with the nearest known ancestor; anything else starts clean."""
+        ancestor = parent_of(pid)
+        while ancestor > 1:
+            known = self._processes.get((ancestor, image))
+            if known is not None:
+                return known.forked(pid)
+            ancestor = parent_of(ancestor)
+        return ProcessState(pid, image)
+
+
+class Session:
+    """Runs a program to its end. `capture` keeps its stdout (`stdout`) while passing it on.
+
+    `shim` is the directory with the CUDA libraries; `timeout` (seconds) ends a program that runs longer.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        arguments: Sequence[str],
+        driver: Driver,
+        arena: HostArena,
+        shim: Path,
+        *,
+        variables: Mapping[str, str] | None = None,
+        capture: bool = False,
+        timeout: float | None = None,
+    ) -> None:
+        self.path = path
+        self.arguments = list(arguments)
+        self.runtime = Runtime(driver, arena)
+        self.stdout = b""
+        self._shim = shim
+        self._variables = dict(os.environ if variables is None else variables)
+        self._capture = capture
+        self._timeout = timeout
+
+    @property
+    def api(self) -> list[ApiRecord]:
+        """Every call so far, the first 200 000 of them."""
+        return self.runtime.api
+
+    def run(self) -> ExitStatus:
+        """Start the program and serve it until it ends; UsageError when it is not one that can run.
+
+        Ctrl-C gives 130, a timeout 124. Nothing is left behind: no process, no socket, no shared memory.
+        """
+        server = Server(self.runtime, self.runtime.arena.fd)
+        self.runtime.server = server
+        child: Child | None = None
+        try:
+            with _termination_as_interrupt():
+                child = Child.start(
+                    self.path, self.arguments, self._shim, server.path, self._variables, self._capture
+                )
+                server.root = child.pid
+                server.watch_program(child.pidfd)
+                if child.stdout is not None:
+                    self._tee(server, child.stdout.fileno())
+                return self._serve(server, child)
+        finally:
+            if child is not None:
+                child.close()
+            self.runtime.server = None
+            server.close()
+
+    def _serve(self, server: Server, child: Child) -> ExitStatus:
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        try:
+            with contextlib.suppress(ProgramEnded):
+                server.run(deadline)
+            return child.wait()
+        except TimeoutError:
+            child.stop()
+            say(f"{self.path.name} was ended after {self._timeout:g} s")
+            return ExitStatus(TIMED_OUT)
+        except KeyboardInterrupt:
+            status = child.stop()
+            return status if status.signal == signal.SIGINT else ExitStatus(INTERRUPTED, signal.SIGINT)
+
+    def _tee(self, server: Server, fd: int) -> None:
+        def forward() -> None:
+            data = os.read(fd, 1 << 16)
+            if not data:
+                server.unwatch(fd)
+                return
+            self.stdout = (self.stdout + data)[:KEEP_STDOUT]
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+        server.watch(fd, forward)
+
+
+@contextlib.contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Treat SIGTERM like Ctrl-C, so that being ended also ends the program and removes the socket."""
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    try:
+        previous = signal.signal(signal.SIGTERM, on_signal)
+    except ValueError:  # not the main thread: signals are somebody else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
