@@ -1,0 +1,143 @@
+"""A channel as user space sees it: a ring of segment pointers, a pushbuffer, USERD, a token and a doorbell.
+
+To submit, the driver copies a segment into pushbuffer space, writes one ring entry, advances GP_PUT in USERD and
+stores the channel's token in the doorbell. Every segment ends with the release of a rising payload to the channel's
+tracking semaphore: that word tells which segments are finished, and so which space may be used again.
+
+Sizes and distances are those of the real driver as captured: 1024 entries, USERD right behind the ring, channels
+0x3000 apart, 2 MiB of pushbuffer each, semaphores 16 bytes apart.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from warpath.command import gpfifo
+from warpath.driver.address_space import Memory
+from warpath.driver.journal import Journal, Submission
+
+ENTRIES = 1024
+RING_STRIDE = 0x3000
+PUSHBUFFER_BYTES = 2 << 20
+SEMAPHORE_STRIDE = 16
+_WORD = 4
+
+
+class Doorbell(Protocol):
+    """The model GPU as far as submission needs it."""
+
+    def add_channel(self, token: int, ring_va: int, entries: int, userd_va: int) -> object: ...
+    def doorbell(self, token: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Work of a channel up to and including the segment that releases `payload`."""
+
+    channel: Channel
+    payload: int
+
+    @property
+    def done(self) -> bool:
+        """Whether the GPU has released the payload."""
+        return self.channel.completed >= self.payload
+
+
+class Channel:
+    """One channel. `wait` is called with a fence when a ring or its pushbuffer is full; it returns when that is done."""
+
+    def __init__(
+        self,
+        name: str,
+        token: int,
+        memory: Memory,
+        gpu: Doorbell,
+        journal: Journal,
+        ring_va: int,
+        pushbuffer_va: int,
+        semaphore_va: int,
+        wait: Callable[[Fence], None],
+        copies: bool = False,
+    ) -> None:
+        self.name = name
+        self.copies = copies  # a copy engine's channel, which releases with that engine's methods
+        self.token = token
+        self.ring_va = ring_va
+        self.userd_va = ring_va + ENTRIES * gpfifo.ENTRY_BYTES
+        self.pushbuffer_va = pushbuffer_va
+        self.semaphore_va = semaphore_va
+        self.payload = 0  # of the last segment submitted
+        self._memory = memory
+        self._gpu = gpu
+        self._journal = journal
+        self._wait = wait
+        self._put = 0
+        self._head = 0  # next free byte of the pushbuffer
+        self._seen = 0  # payload read last: it only rises, so a satisfied fence needs no second read
+        self._busy: deque[tuple[int, int, int]] = deque()  # (payload, start, end) of segments in flight
+        gpu.add_channel(token, ring_va, ENTRIES, self.userd_va)
+
+    @property
+    def completed(self) -> int:
+        """Payload of the last segment that the GPU has finished."""
+        if self._seen < self.payload:
+            self._seen = int.from_bytes(self._memory.read(self.semaphore_va, _WORD), "little")
+        return self._seen
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything submitted is finished."""
+        return self.completed >= self.payload
+
+    @property
+    def next_payload(self) -> int:
+        """What the next segment must release to `semaphore_va`."""
+        return self.payload + 1
+
+    def submit(self, segment: bytes, what: str, launch: int | None = None) -> Fence:
+        """Hand one segment to the GPU; it must release `next_payload`. Returns at once, unless there is no room."""
+        self._wait_for_entry()
+        va = self._place(len(segment))
+        self._memory.write(va, segment)
+        entry = gpfifo.Entry(va, len(segment) // _WORD).to_bytes()
+        index = self._put
+        self._memory.write(self.ring_va + index * gpfifo.ENTRY_BYTES, entry)
+        self._put = (index + 1) % ENTRIES
+        self.payload += 1
+        self._busy.append((self.payload, va, va + len(segment)))
+        self._memory.write(self.userd_va + gpfifo.USERD_GP_PUT, self._put.to_bytes(_WORD, "little"))
+        serial = self._journal.submitted
+        self._journal.add_submission(
+            Submission(
+                serial, self.name, self.token, index, entry, va, len(segment) // _WORD, self.payload, what, launch
+            )
+        )
+        self._gpu.doorbell(self.token)
+        return Fence(self, self.payload)
+
+    def _wait_for_entry(self) -> None:
+        """A full ring looks empty, so one entry stays free: wait until the oldest segment is finished."""
+        self._reclaim()
+        while len(self._busy) >= ENTRIES - 1:
+            self._wait(Fence(self, self._busy[0][0]))
+            self._reclaim()
+
+    def _reclaim(self) -> None:
+        done = self.completed
+        while self._busy and self._busy[0][0] <= done:
+            self._busy.popleft()
+
+    def _place(self, size: int) -> int:
+        """Address of `size` contiguous free bytes of the pushbuffer, waiting for old segments where needed."""
+        if size > PUSHBUFFER_BYTES:
+            raise ValueError(f"segment of {size} bytes exceeds the pushbuffer of {PUSHBUFFER_BYTES}")
+        start = self._head if self._head + size <= PUSHBUFFER_BYTES else 0
+        first, last = self.pushbuffer_va + start, self.pushbuffer_va + start + size
+        while self._busy and any(begin < last and first < end for _, begin, end in self._busy):
+            self._wait(Fence(self, self._busy[0][0]))
+            self._reclaim()
+        self._head = start + size
+        return first

@@ -1,0 +1,248 @@
+"""Kernel launches: arguments packed as the cubin lays them out, constant bank 0 and QMD built, one segment submitted.
+
+The launch returns when the doorbell is rung.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warpath.command import constbank, templates
+from warpath.command.constbank import FieldValue, Layout
+from warpath.command.grid import ConstantBank, Dependent, DependentAction, GridType, GridWork, Release
+from warpath.command.qmd import Qmd
+from warpath.command.segments import LaunchSegment, Semaphore
+from warpath.container.cubin import Kernel
+from warpath.driver import limits
+from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW, align_up
+from warpath.driver.error import CudaError, Error
+from warpath.driver.journal import LaunchRecord
+from warpath.driver.limits import Configuration
+from warpath.driver.module import Function
+from warpath.driver.slots import LaunchSlot
+from warpath.gpu.occupancy import Request, driver_carveout, launch_registers, shared_allocation
+from warpath.gpu.spec import Sm
+
+if TYPE_CHECKING:
+    from warpath.driver.context import Driver
+    from warpath.driver.stream import Stream
+
+WINDOW_BYTES = 0x100_0000  # each of the shared and local windows
+# Top of the local window that the real driver keeps for itself: R1 starts below it, and every thread's local memory
+# is that much larger than the stack (captured: stack pointer 0xfffdc0, local memory 1600 for a stack of 1024).
+STACK_RESERVE = 0x240
+STACK_POINTER = WINDOW_BYTES - STACK_RESERVE
+_BANK_UNIT = 256  # captured: a bank of 0x22c bytes was declared as 0x300
+_LOCAL_UNIT = 16
+_FLOAT_ONE = constbank.float_bits(1.0)
+
+# Where older layouts keep the grid barrier's address (read by cooperative groups): offsets of its high and low word.
+_VOLTA_GRID_BARRIER = (0x8C, 0x90)
+_BLACKWELL_GRID_BARRIER_A = (0x1B4, 0x1B8)  # the copy used when SR_CgaSize is 1; the named field is the other one
+
+
+def pack_arguments(kernel: Kernel, arguments: Sequence[bytes]) -> bytes:
+    """The parameter block: each argument at its offset, zeros between. Error 1 when count or a size does not match."""
+    if len(arguments) != len(kernel.params):
+        raise CudaError(Error.INVALID_VALUE, f"{len(arguments)} arguments for {len(kernel.params)} parameters")
+    block = bytearray(kernel.param_size)
+    for param, value in zip(kernel.params, arguments, strict=True):
+        if len(value) != param.size:
+            raise CudaError(Error.INVALID_VALUE, f"argument {param.index} has {len(value)} bytes, not {param.size}")
+        block[param.offset : param.offset + param.size] = value
+    return bytes(block)
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel launch, ready to be submitted any number of times (a graph node does)."""
+
+    function: Function
+    configuration: Configuration
+    params: bytes
+
+    @property
+    def label(self) -> str:
+        """For the report."""
+        return f"launch {self.function.name}"
+
+    def check(self, driver: Driver) -> None:
+        """Raise the error that the driver returns for a launch it refuses."""
+        limits.check(self.function, self.configuration, driver.spec, driver.configuration_error)
+
+    def submit(self, driver: Driver, stream: Stream) -> None:
+        """Load the module if need be, build everything in memory terms, ring the doorbell."""
+        self.function.module.load(f"launch of {self.function.name}")
+        index = driver.journal.launched
+        kernel = self.function.kernel
+        slot = driver.slots.take((kernel.param_base or driver.spec.param_base) + len(self.params))
+        build = _Builder(driver, self, slot, index)
+        segment = driver.segment(stream, stream.channel, self.function.module.fences)
+        segment.launch(build.segment(segment.done))
+        submission = driver.journal.submitted
+        fence = segment.submit(self.label, index)
+        slot.used_by(fence)
+        driver.journal.add_launch(build.record(stream.id, submission))
+
+
+class _Builder:
+    """Everything one launch derives from kernel, configuration and GPU."""
+
+    def __init__(self, driver: Driver, launch: Launch, slot: LaunchSlot, index: int) -> None:
+        self.kernel = launch.function.kernel
+        self.launch = launch
+        self.slot = slot
+        self.index = index
+        self.spec = driver.spec
+        self.sm: Sm = driver.spec.sm
+        module = launch.function.module
+        self.program_va = module.entry(self.kernel)
+        self.banks = module.banks(self.kernel)
+        self.registers = launch_registers(self.sm, self.kernel.registers)
+        request = self.kernel.static_shared + launch.configuration.dynamic_shared
+        self.shared = shared_allocation(self.sm, request)
+        stack = max(driver.stack_limit, self.kernel.min_stack or 0, self.kernel.frame_size)
+        self.local = align_up(stack + STACK_RESERVE, _LOCAL_UNIT)
+        self.barrier_va = slot.barrier_va if launch.configuration.cooperative else 0
+
+    @property
+    def param_base(self) -> int:
+        """Offset of the parameters in bank 0: the cubin's record, or the generation's convention."""
+        return self.kernel.param_base or self.sm.param_base
+
+    def segment(self, done: Semaphore) -> LaunchSegment:
+        """All that goes into the pushbuffer."""
+        chained = self.spec.qmd_version >= "V04"
+        spacer = templates.spacer_qmd(self.spec.qmd_version, self.slot.next_qmd_va) if chained else None
+        return LaunchSegment(
+            bank_va=self.slot.bank_va,
+            constants=self._constants(),
+            param_base=self.param_base,
+            params=self.launch.params,
+            qmd=self._qmd(chained),
+            qmd_va=self.slot.qmd_va,
+            report=done,
+            slot=Semaphore(self.slot.semaphore_va, self.index & 0xFFFFFFFF),
+            spacer=spacer,
+            spacer_va=self.slot.spacer_va,
+        )
+
+    def _qmd(self, chained: bool) -> Qmd:
+        configuration = self.launch.configuration
+        bank0 = ConstantBank(0, self.slot.bank_va, align_up(self.param_base + len(self.launch.params), _BANK_UNIT))
+        cluster = configuration.cluster if configuration.cluster != (1, 1, 1) else (0, 0, 0)
+        work = GridWork(
+            grid=configuration.grid,
+            block=configuration.block,
+            program_va=self.program_va,
+            registers=self.registers,
+            shared=self.shared,
+            local_high=self.local,
+            barriers=max(self.kernel.barriers, 1),
+            type=GridType.CTA if cluster == (0, 0, 0) else GridType.GPC_CGA,
+            cluster=cluster,
+            banks=(bank0, *(ConstantBank(*bank) for bank in self.banks)),
+            releases=(Release(self.slot.semaphore_va, (self.index + 1) & 0xFFFFFFFF),),
+            dependents=(Dependent(self.slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),) if chained else (),
+        )
+        return templates.kernel_qmd(
+            self.spec.qmd_version,
+            work,
+            sass_version=self.sm.major << 4 | self.sm.minor,
+            shared_config=self._shared_config(),
+            code_bytes=len(self.kernel.code),
+        )
+
+    def _shared_config(self) -> templates.SharedConfig:
+        """Carve-outs: the smallest that holds a block, the largest there is, and the driver's choice between them."""
+        sizes = self.sm.carveouts_bytes
+        minimum = next((size for size in sizes if size and size >= self.shared), sizes[-1])
+        configuration = self.launch.configuration
+        request = Request(
+            configuration.threads, self.kernel.registers, self.kernel.static_shared, configuration.dynamic_shared
+        )
+        target = driver_carveout(self.sm, request)
+        preferred = self.launch.function.carveout
+        if preferred is not None:
+            wanted = max(preferred * sizes[-1] // 100, self.shared)
+            target = next((size for size in sizes if size >= wanted), sizes[-1])
+        return templates.SharedConfig(minimum, sizes[-1], max(target, minimum))
+
+    def _constants(self) -> bytes:
+        layout = constbank.load_layout(self.spec.cbank0)
+        fields = {name: value for name, value in self._fields(layout).items() if name in layout.fields}
+        return constbank.build(layout, param_base=self.param_base, unnamed=self._unnamed(layout), **fields)
+
+    def _fields(self, layout: Layout) -> dict[str, FieldValue]:
+        """Values for every field that some layout names."""
+        configuration = self.launch.configuration
+        x, y, z = configuration.cluster
+        grid, cluster = configuration.grid, configuration.cluster
+        shared_top = self.shared
+        high, low = self.barrier_va >> 32, self.barrier_va & 0xFFFFFFFF
+        params_va = self.slot.bank_va + self.param_base
+        return {
+            "block": configuration.block,
+            "grid": grid,
+            "grid_again": grid,
+            "shared_window": SHARED_WINDOW,
+            "shared_window_again": SHARED_WINDOW,
+            "local_window": LOCAL_WINDOW,
+            "window_bytes": WINDOW_BYTES,
+            "stack_pointer": STACK_POINTER,
+            "dynamic_shared": configuration.dynamic_shared,
+            "dynamic_shared_a": configuration.dynamic_shared,
+            "shared_top": shared_top,
+            "shared_top_a": shared_top,
+            "reserved_shared": self.sm.shared_reserved_bytes,
+            "launch_counter": (self.index + 1) & 0xFFFFFFFF,
+            "qmd_address": self.slot.qmd_va,
+            "bank0_address": self.slot.bank_va,
+            "program_address": self.program_va,
+            "params_start": params_va,
+            "params_end": params_va + len(self.launch.params),
+            "sm_count": self.spec.sms,
+            "cooperative": int(configuration.cooperative),
+            "grid_barrier_high": high,
+            "grid_barrier_low": low,
+            "grid_barrier": low << 32 | high,  # the high word comes first, as the code of cooperative groups reads it
+            "cluster_launch": int(cluster != (1, 1, 1)),
+            "cluster": cluster,
+            "cluster_size": x * y * z,
+            "cluster_inverse": tuple(constbank.float_bits(1.0 / size) if size != 1 else _FLOAT_ONE for size in cluster),
+            "grid_in_clusters": (grid[0] // x, grid[1] // y, grid[2] // z),
+        }
+
+    def _unnamed(self, layout: Layout) -> dict[int, int]:
+        """Words that the layout table does not name but code reads."""
+        if not self.barrier_va or "grid_barrier_high" in layout.fields:
+            return {}
+        offsets = _BLACKWELL_GRID_BARRIER_A if "grid_barrier" in layout.fields else _VOLTA_GRID_BARRIER
+        return {offsets[0]: self.barrier_va >> 32, offsets[1]: self.barrier_va & 0xFFFFFFFF}
+
+    def record(self, stream: int, submission: int) -> LaunchRecord:
+        """What the report keeps."""
+        configuration = self.launch.configuration
+        return LaunchRecord(
+            index=self.index,
+            mangled=self.kernel.name,
+            demangled=self.kernel.demangled,
+            grid=configuration.grid,
+            block=configuration.block,
+            stream=stream,
+            cooperative=configuration.cooperative,
+            registers=self.registers,
+            static_shared=self.kernel.static_shared,
+            dynamic_shared=configuration.dynamic_shared,
+            shared=self.shared,
+            local=self.local,
+            program_va=self.program_va,
+            qmd_va=self.slot.qmd_va,
+            constant_va=self.slot.bank_va,
+            param_base=self.param_base,
+            params=self.launch.params,
+            param_layout=tuple((param.offset, param.size) for param in self.kernel.params),
+            submission=submission,
+        )

@@ -1,0 +1,67 @@
+"""System calls: functions that device code may call and that no cubin contains.
+
+The real driver resolves `vprintf`, `malloc`, `free` and `__assertfail` to device code of its own. Here each gets a
+slot in a reserved page, and the model GPU carries out a call to a slot as a built-in with that function's device ABI
+(arguments from R4 up, the return address in R20:R21). A slot describes itself, so that the model GPU needs nothing
+but memory to recognise it. Slot n lies at BASE + n * SLOT_BYTES and holds
+
+    +0x00  16 bytes  MARK (not an instruction of any SM)
+    +0x10  48 bytes  the function's name, zero-padded ASCII
+    +0x40   8 bytes  address of the buffer that the function works on (0: none)
+    +0x48   8 bytes  size of that buffer
+
+Buffer of `vprintf` and `__assertfail` (one FIFO for both):
+
+    +0x00   8 bytes  bytes written so far, header included; starts at 16, advanced atomically by the writer
+    +0x08   8 bytes  records dropped since the FIFO was full
+    +0x10   records, each padded to 8 bytes:
+            u32 size with this header, u32 kind (0 printf, 1 assert)
+            printf: u64 address of the format, then the argument block as the caller laid it out
+            assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block x y z, u32 thread x y z
+
+`malloc` and `free` share a heap: any allocator over the buffer will do; its bytes are ordinary device memory.
+"""
+
+from __future__ import annotations
+
+import struct
+
+BASE = 0x6700_1000_0000
+SLOT_BYTES = 128
+MARK = b"warpath syscall\0"
+NAMES = ("vprintf", "__assertfail", "malloc", "free", "__assert_fail", "abort")
+
+FIFO_HEADER_BYTES = 16
+PRINTF_RECORD, ASSERT_RECORD = 0, 1
+
+_OUTPUT = frozenset({"vprintf", "__assertfail", "__assert_fail"})
+_HEAP = frozenset({"malloc", "free"})
+
+
+def slot_address(name: str) -> int | None:
+    """Where calls to `name` go, None when it is not a system call."""
+    return BASE + NAMES.index(name) * SLOT_BYTES if name in NAMES else None
+
+
+def addresses() -> dict[int, str]:
+    """Slot address to function name, for whoever disassembles or executes a call."""
+    return {BASE + index * SLOT_BYTES: name for index, name in enumerate(NAMES)}
+
+
+def needs_output(name: str) -> bool:
+    """Whether the call writes to the output FIFO."""
+    return name in _OUTPUT
+
+
+def needs_heap(name: str) -> bool:
+    """Whether the call works on the device heap."""
+    return name in _HEAP
+
+
+def page(fifo: tuple[int, int], heap: tuple[int, int]) -> bytes:
+    """The bytes of all slots; `fifo` and `heap` are (address, size), (0, 0) while there is none."""
+    slots = bytearray()
+    for name in NAMES:
+        buffer = fifo if needs_output(name) else heap if needs_heap(name) else (0, 0)
+        slots += struct.pack("<16s48sQQ48x", MARK, name.encode(), *buffer)
+    return bytes(slots)
