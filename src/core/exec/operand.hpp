@@ -8,11 +8,28 @@
 
 namespace warpath {
 
-// c[bank][offset] of the running grid, `size` 1..16 bytes, little-endian; faults when outside the bank.
-u64 read_const(const Warp& warp, u8 bank, u32 offset, u32 size);
-// The constant operand's effective byte offset for one lane (register-indexed banks are read by LDC only).
-u32 uniform_const32(const Warp& warp, const Operand& op);
-u64 uniform_const64(const Warp& warp, const Operand& op);
+// c[bank][offset] where the offset is not a plain number or lies outside the bank; faults in the second case.
+u64 read_const_slow(const Warp& warp, const Operand& op, u32 size);
+
+// The constant operand, equal in all lanes (register-indexed banks are read by LDC only), without modifiers.
+inline u32 uniform_const32(const Warp& warp, const Operand& op) {
+  const ConstBank& bank = warp.banks[op.bank];
+  if (op.base_uniform || op.generic_uniform64 || static_cast<u64>(op.value) + 4 > bank.size) {
+    return static_cast<u32>(read_const_slow(warp, op, 4));
+  }
+  u32 word;
+  std::memcpy(&word, bank.data + op.value, sizeof word);
+  return word;
+}
+inline u64 uniform_const64(const Warp& warp, const Operand& op) {
+  const ConstBank& bank = warp.banks[op.bank];
+  if (op.base_uniform || op.generic_uniform64 || static_cast<u64>(op.value) + 8 > bank.size) {
+    return read_const_slow(warp, op, 8);
+  }
+  u64 word;
+  std::memcpy(&word, bank.data + op.value, sizeof word);
+  return word;
+}
 
 // One 32-bit word that is equal in all lanes: immediate, constant or uniform register, without modifiers.
 inline u32 scalar32(const Warp& warp, const Operand& op) {

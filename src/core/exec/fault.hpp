@@ -1,0 +1,43 @@
+// What stops a grid. Thrown by exec functions, caught once in the run loop, reported to Python as a dict.
+#pragma once
+
+#include <string>
+
+#include "exec/state.hpp"
+#include "types.hpp"
+
+namespace warpath {
+
+enum class FaultKind : u8 {
+  IllegalAddress,        // outside every mapped page
+  MisalignedAddress,
+  IllegalAddressSpace,   // an access that this space does not take (atomics on local memory)
+  SharedOutOfRange,      // beyond the CTA's shared allocation, or another CTA's window
+  LocalOutOfRange,
+  StackOverflow,         // below the backed part of local memory
+  IllegalInstruction,    // the pc left the program, or its bytes are no instruction
+  UnsupportedInstruction,  // an opcode or modifier that is not declared
+  DeviceAssert,
+  Trap,
+  Hang,                  // every lane waits and nothing can release them
+};
+
+const char* fault_name(FaultKind kind);
+
+enum class AccessKind : u8 { None, Read, Write, Atomic, Execute };
+const char* access_name(AccessKind kind);
+
+struct Fault {
+  FaultKind kind;
+  u32 index;   // instruction index
+  u32 lane = 0;
+  u64 address = 0;
+  u32 size = 0;
+  AccessKind access = AccessKind::None;
+  std::string message;  // one line for people
+  // Filled in by the run loop.
+  u64 cta = 0;
+  u32 warp = 0;
+};
+
+}  // namespace warpath
