@@ -8,7 +8,7 @@
 
 namespace warpath {
 
-// c[bank][offset] where the offset is not a plain number or lies outside the bank; faults in the second case.
+// c[bank][offset] where the offset is not a plain number or lies outside the bank (which reads as zero).
 u64 read_const_slow(const Warp& warp, const Operand& op, u32 size);
 
 // The constant operand, equal in all lanes (register-indexed banks are read by LDC only), without modifiers.

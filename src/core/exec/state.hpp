@@ -43,6 +43,7 @@ struct Warp {
   u32 at_barrier = 0;      // lanes waiting in BAR
   u32 exclusive = 0;       // lanes of at_warpsync that must go on as a group of their own
   u32 id = 0;              // warp number in its CTA
+  u32 trips = 0;           // backward branches taken since another group of the warp last ran
   u32 barrier_count = 0;   // B2R.RESULT: how many threads of the last BAR.RED had the predicate set
   bool barrier_vote = false;  // B2R.RESULT: AND or OR of the last BAR.RED
   const ConstBank* banks = nullptr;

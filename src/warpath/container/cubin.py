@@ -1,4 +1,4 @@
-"""A cubin: GPU code for one architecture, with everything a loader and a reader need to know about its kernels."""
+"""A cubin: GPU code for one architecture, and what a loader and a reader need to know of it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Kernel:
-    """One kernel. Sizes in bytes; `max_threads`, `required_threads` and `cluster` are (x, y, z) when declared.
+    """One kernel. Sizes in bytes; `max_threads`, `required_threads`, `cluster` are (x, y, z) when declared.
 
     `min_stack` is None when the compiler could not bound it (recursion). `static_shared` is what the program
     declared, without the reserve of newer GPUs. `code` is unrelocated.
@@ -122,9 +122,10 @@ class Cubin:
         return self.elf.symbols
 
     def relocations(self, section: str) -> list[Relocation]:
-        """Patches for the named section; the addend is read from the section where a REL entry stores it there.
+        """Patches for the named section; the addend is read from the place itself where it is stored there.
 
-        It stays None only for kinds that `relocations.apply` cannot store, which relocatable objects alone use.
+        It stays None only for kinds that `relocations.apply` cannot store, which relocatable objects alone
+        use.
         """
         target = self.elf.section(section)
         if target is None:
@@ -283,7 +284,7 @@ class Cubin:
         return found
 
     def line_table(self, section: str) -> list[Row]:
-        """(pc, file, line) rows of a code section, ascending pc, last row for a pc winning; [] without -lineinfo."""
+        """(pc, file, line) rows of a code section by ascending pc, one per pc; [] without -lineinfo."""
         latest = {row.pc: row for row in self._lines.get(section, [])}
         return [latest[pc] for pc in sorted(latest)]
 

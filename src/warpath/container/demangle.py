@@ -1,6 +1,7 @@
 """C++ names as NVIDIA's profilers print them: `vadd(const float *, const float *, float *, int)`.
 
-libstdc++'s demangler does the work; its text (`float const*`) is then rearranged. Without it names stay mangled.
+libstdc++'s demangler does the work; its text (`float const*`) is then rearranged. Without it names stay
+mangled.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _type(text: str) -> str:
-    """`float const* const*` becomes `const float *const *`; `int const (&) [3]` becomes `const int (&)[3]`."""
+    """`float const* const*` becomes `const float *const *`, `int const (&) [3]` `const int (&)[3]`."""
     start = _declarator(text)
     base, declarator = text[:start].rstrip(), text[start:].strip()
     qualifiers: list[str] = []
@@ -129,7 +130,7 @@ def _type(text: str) -> str:
 
 
 def _declarator(text: str) -> int:
-    """Where the base type ends: at the first `*`, `&`, or parenthesis or bracket after a blank, outside brackets."""
+    """Where the base type ends: at the first `*`, `&`, or bracket after a blank, outside brackets."""
     depth = 0
     for at, character in enumerate(text):
         if depth == 0 and (character in "*&" or (character in "([" and text[at - 1 : at] == " ")):

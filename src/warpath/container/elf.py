@@ -1,7 +1,7 @@
 """ELF files as NVIDIA's tools write them: sections, symbols and relocations with NVIDIA's names.
 
-Reads the four fixed structures of 64-bit ELF itself: importing pyelftools costs 60 ms of every run, and it knows
-none of NVIDIA's section and relocation types. The tests compare with pyelftools over every cubin.
+Reads the four fixed structures of 64-bit ELF itself: importing pyelftools costs 60 ms of every run, and it
+knows none of NVIDIA's section and relocation types. The tests compare with pyelftools over every cubin.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Section:
 class Symbol:
     """One symbol; `section` is None when undefined (an external such as vprintf), absolute or common.
 
-    `kind` and `binding` are FUNC, OBJECT, … and LOCAL, GLOBAL, WEAK, or hex. `other` is the whole st_other byte,
-    where NVIDIA marks kernels (0x10).
+    `kind` and `binding` are FUNC, OBJECT, … and LOCAL, GLOBAL, WEAK, or hex. `other` is the whole st_other
+    byte, where NVIDIA marks kernels (0x10).
     """
 
     index: int
@@ -69,7 +69,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Relocation:
-    """A place to patch: byte `offset` in the target section, type name, symbol, addend (None: stored there)."""
+    """A place to patch: byte `offset` in the section, type name, symbol, addend (None: stored there)."""
 
     offset: int
     type: str
@@ -89,14 +89,14 @@ def _text(table: bytes, at: int) -> str | None:
 
 @dataclass(frozen=True)
 class Elf:
-    """A 64-bit little-endian ELF image; `what` names it in errors. Each part is parsed when first asked for."""
+    """A 64-bit little-endian ELF image; `what` names it in errors. Parts are parsed when first asked for."""
 
     data: bytes = field(repr=False)
     what: str = "ELF file"
 
     def __post_init__(self) -> None:
         if self.data[:4] != b"\x7fELF":
-            raise self.error(f"starts with {self.data[:4].hex() or 'nothing'}, not with the ELF magic 7f454c46")
+            raise self.error(f"starts with {self.data[:4].hex() or 'nothing'}, not with 7f454c46 (ELF)")
         if len(self.data) < _HEADER.size:
             raise self.error(f"is cut off inside its header ({len(self.data)} bytes)")
         if self.data[4:6] != b"\x02\x01":
@@ -128,7 +128,7 @@ class Elf:
     @cached_property
     def sections(self) -> list[Section]:
         """Every section, in file order, index 0 included."""
-        table, entry, count, names_index = self._header[5], self._header[10], self._header[11], self._header[12]
+        table, (entry, count, names_index) = self._header[5], self._header[10:13]
         if table == 0 or count == 0:
             raise self.error("has no section table")
         if entry != _SECTION.size or table + entry * count > len(self.data):
@@ -167,7 +167,7 @@ class Elf:
         if table is None:
             return []
         if table.entry_size != _SYMBOL.size or table.size % _SYMBOL.size or table.link >= len(self.sections):
-            raise self.error(f"has a malformed symbol table ({table.size} bytes, entries of {table.entry_size})")
+            raise self.error(f"has a malformed symbol table: {table.size} bytes by {table.entry_size}")
         names = self.sections[table.link].data
         return [self._symbol(index, raw, names) for index, raw in enumerate(_SYMBOL.iter_unpack(table.data))]
 
@@ -188,9 +188,10 @@ class Elf:
     def _relocations(self, table: Section) -> Iterator[Relocation]:
         form = {"REL": _REL, "RELA": _RELA}.get(table.type)
         if form is None or table.size % form.size or table.info >= len(self.sections):
-            raise self.error(f"has a malformed relocation section {table.name} ({table.type}, {table.size} bytes)")
+            raise self.error(f"has malformed relocations in {table.name}: {table.type}, {table.size} bytes")
         limit = self.sections[table.info].size
-        for entry in form.iter_unpack(table.data):
+        entries: Iterator[tuple[int, ...]] = form.iter_unpack(table.data)
+        for entry in entries:
             offset, symbol, code = entry[0], entry[1] >> 32, entry[1] & 0xFFFFFFFF
             if offset >= limit or symbol >= len(self.symbols):
                 raise self.error(f"has a relocation in {table.name} outside its section or symbol table")

@@ -3,8 +3,9 @@
 Layout (little-endian), found by feeding `fatbinary` known inputs:
 header  u32 magic 0xBA55ED50, u16 version, u16 header bytes, u64 bytes of members that follow
 member  u16 kind (1 PTX, 2 ELF), u16 version, u32 header bytes, u64 stored bytes (padded to 8),
-        u32 compressed bytes, u32 options offset, u16 minor, u16 major (of PTX or cubin), u32 sm, u32 name offset, u32 name bytes,
-        u64 flags, u64 zero, u64 uncompressed bytes, then the name and options, then the payload
+        u32 compressed bytes, u32 options offset, u16 minor, u16 major (of PTX or cubin), u32 sm, u32 name
+        offset, u32 name bytes, u64 flags, u64 zero, u64 uncompressed bytes, then the name and options, then
+        the payload
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
 
 from warpath.container.elf import Elf
 from warpath.errors import FormatError, UnsupportedError
@@ -58,34 +61,35 @@ class Member:
 
 
 def _decompress(method: str, stored: bytes, size: int) -> bytes:
+    """The image of a member; the size is checked first, so that damage costs no memory."""
     if not method:
         return stored
-    # LZ4 expands at most 255 times; a zstd frame states its size. Checked first, so damage costs no memory.
+    # LZ4 expands at most 255 times; a zstd frame states its size.
     limit = MAX_PAYLOAD if method == "zstd" else min(MAX_PAYLOAD, 255 * len(stored) + 64)
     if size > limit:
         raise FormatError(f"fat binary member claims {size} bytes uncompressed ({method}), more than {limit}")
     try:
-        if method == "zstd":
-            import zstandard  # 20 ms, and many programs need none
-
-            if zstandard.frame_content_size(stored) not in (-1, size):
-                raise FormatError(
-                    f"fat binary member's zstd frame does not hold the {size} bytes its header says"
-                )
-            data = zstandard.ZstdDecompressor().decompress(stored, max_output_size=size)
-        else:
-            import lz4.block
-
-            data = lz4.block.decompress(stored, uncompressed_size=size)
-    except FormatError:
-        raise
+        data = _unzstd(stored, size) if method == "zstd" else _unlz4(stored, size)
     except Exception as error:  # each library has its own error types
         raise FormatError(f"fat binary member does not decompress ({method}): {error}") from error
     if len(data) != size:
         raise FormatError(
-            f"fat binary member decompresses ({method}) to {len(data)} bytes, header says {size}"
+            f"fat binary member decompresses to {len(data)} bytes, header says {size} ({method})"
         )
     return data
+
+
+def _unzstd(stored: bytes, size: int) -> bytes:
+    import zstandard  # 20 ms, and many programs need none
+
+    if zstandard.frame_content_size(stored) not in (-1, size):
+        raise ValueError(f"its frame does not hold the {size} bytes its header says")
+    return zstandard.ZstdDecompressor().decompress(stored, max_output_size=size)
+
+
+def _unlz4(stored: bytes, size: int) -> bytes:
+    block: Any = import_module("lz4.block")  # imported late like zstandard; it has no types
+    return block.decompress(stored, uncompressed_size=size)
 
 
 @dataclass(frozen=True)
@@ -137,12 +141,12 @@ def from_elf(data: bytes, what: str = "program") -> list[Fatbin]:
         fatbin
         for section in elf.sections
         if section.name in _SECTIONS
-        for fatbin in _parse_all(section.data, f"{what}: {section.name}")
+        for fatbin in parse_all(section.data, f"{what}: {section.name}")
     ]
 
 
-def _parse_all(data: bytes, where: str) -> Iterator[Fatbin]:
-    """Fat binaries one after another, each on an 8-byte boundary."""
+def parse_all(data: bytes, where: str) -> Iterator[Fatbin]:
+    """Fat binaries one after another, each on an 8-byte boundary, as the linker joins them in a section."""
     at = 0
     while at < len(data):
         if data[at : at + 8].strip(b"\0") == b"":

@@ -1,4 +1,4 @@
-"""The DWARF line program (versions 2 to 4) of a cubin's `.debug_line`, which gives each pc its source line."""
+"""The DWARF line program (versions 2 to 4) of `.debug_line`, which gives each pc its source line."""
 
 from __future__ import annotations
 
@@ -105,7 +105,8 @@ def _header(unit: Cursor) -> _Header:
     files = [""]
     while text := unit.text():
         folder = unit.leb()
-        unit.leb(), unit.leb()  # time and size
+        unit.leb()  # modification time
+        unit.leb()  # size
         prefix = folders[folder] if folder < len(folders) else ""
         files.append(text if text.startswith("/") or not prefix else f"{prefix}/{text}")
     unit.at = program
@@ -114,7 +115,7 @@ def _header(unit: Cursor) -> _Header:
 
 
 def _run(unit: Cursor, header: _Header, rows: list[tuple[int, Row]]) -> None:
-    """Execute the line program. NVIDIA's extended opcodes (0x90 inlined call, 0x91 function) are passed over."""
+    """Execute the line program; NVIDIA's opcodes 0x90 (inlined call) and 0x91 (function) are passed over."""
     origin, pc, file, line = 0, 0, 1, 1
 
     def emit() -> None:

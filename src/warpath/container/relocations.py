@@ -1,9 +1,9 @@
 """Where each R_CUDA_* relocation stores its value, and the act of storing it.
 
-The layout follows the name: `ABS32_HI_32` is bits 63:32 of the value at bit 32 of the instruction, `8_16` the byte
-at bit 16 of the value, `ABS47_34` a code address in units of 4 bytes at bit 34.
-The value is symbol + addend for all of them; `FUNC_DESC` and `UNIFIED` ask for a function's address, `G` for a
-generic address, which on these GPUs is the same number.
+The layout follows the name: `ABS32_HI_32` is bits 63:32 of the value at bit 32 of the instruction, `8_16` the
+byte at bit 16 of the value, `ABS47_34` a code address in units of 4 bytes at bit 34. The value is symbol +
+addend for all of them; `FUNC_DESC` and `UNIFIED` ask for a function's address, `G` for a generic address,
+which on these GPUs is the same number.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def stored_addend(section: bytes | bytearray, offset: int, kind: str) -> int:
 
 
 def apply(section: bytearray, offset: int, kind: str, value: int) -> None:
-    """Store `value` (symbol + addend) at `offset`; ValueError past the end, UnsupportedError for unknown kinds."""
+    """Store `value` (symbol + addend) at `offset`; ValueError past the end, UnsupportedError if unknown."""
     if kind == "R_CUDA_NONE":
         return
     if kind in _CLEAR:

@@ -1,8 +1,8 @@
 """Virtual address arenas: who owns which range of the model GPU's address space.
 
 An `Arena` hands out ranges of one region, first fit, and merges freed neighbours. `AddressSpace` holds the
-arenas of the process and registers every allocation with the model's memory, so that each access can be checked
-against live allocations.
+arenas of the process and registers every allocation with the model's memory, so that each access can be
+checked against live allocations.
 
 Layout (all below 2^47):
 
@@ -28,13 +28,15 @@ SYSTEM_BASE = 0x2_0000_0000
 SYSTEM_SIZE = 0x1000_0000
 SHARED_WINDOW = 0x6700_0000_0000
 LOCAL_WINDOW = 0x6700_0100_0000
+CALLS_BASE = 0x6700_1000_0000
+CALLS_SIZE = 0x20_0000
 DEVICE_BASE = 0x6800_0000_0000
 MODULE_BASE = 0x6900_0000_0000
 MODULE_SIZE = 0x4_0000_0000
 
 ALIGNMENT = 256
 BIG_PAGE = 2 << 20  # hardware maps device memory in pages of 2 MiB
-BIG_ALLOCATION = 1 << 20  # from this size on an allocation starts on a page of its own, as the real driver does
+BIG_ALLOCATION = 1 << 20  # from this size on the real driver starts an allocation on a page of its own
 
 
 class Kind(IntEnum):
@@ -48,14 +50,27 @@ class Kind(IntEnum):
 
 
 class Memory(Protocol):
-    """The model GPU's memory (`_core.Memory`), as far as the driver uses it: the CPU's view of BAR and system memory."""
+    """The model GPU's memory (`_core.Memory`), as far as the driver uses it."""
 
-    def reserve(self, base: int, size: int, fd: int = -1) -> None: ...
-    def alloc(self, va: int, size: int, kind: int) -> None: ...
-    def free(self, va: int) -> None: ...
-    def read(self, va: int, size: int) -> bytes: ...
-    def write(self, va: int, data: bytes) -> None: ...
-    def copy(self, dst: int, src: int, size: int) -> None: ...
+    def reserve(self, base: int, size: int, fd: int = -1) -> None:
+        """Add an address region."""
+        ...
+
+    def alloc(self, va: int, size: int, kind: int) -> None:
+        """Register a live allocation and map its pages."""
+        ...
+
+    def free(self, va: int) -> None:
+        """End an allocation."""
+        ...
+
+    def read(self, va: int, size: int) -> bytes:
+        """What the CPU sees at an address."""
+        ...
+
+    def write(self, va: int, data: bytes) -> None:
+        """A store by the CPU."""
+        ...
 
 
 def align_up(value: int, alignment: int) -> int:
@@ -117,11 +132,13 @@ class AddressSpace:
     def __init__(self, memory: Memory, board_bytes: int, host: tuple[int, int]) -> None:
         self.memory = memory
         self.board_bytes = board_bytes
-        self.device = Arena(DEVICE_BASE, align_up(2 * board_bytes, BIG_PAGE))  # room for holes between allocations
+        # Twice the board, so that holes between allocations do not use it up.
+        self.device = Arena(DEVICE_BASE, align_up(2 * board_bytes, BIG_PAGE))
         self.modules = Arena(MODULE_BASE, MODULE_SIZE)
         self.system = Arena(SYSTEM_BASE, SYSTEM_SIZE)
+        self.calls = Arena(CALLS_BASE, CALLS_SIZE)
         self.host = Arena(*host)
-        for arena in (self.device, self.modules, self.system):
+        for arena in (self.device, self.modules, self.system, self.calls):
             memory.reserve(arena.base, arena.size)
         self._live: dict[int, Allocation] = {}
         self._starts: list[int] = []
@@ -133,11 +150,13 @@ class AddressSpace:
         """Board memory that is not allocated."""
         return self.board_bytes - self.pinned
 
-    def allocate(self, size: int, kind: Kind, arena: Arena | None = None, alignment: int = 0) -> Allocation | None:
+    def allocate(
+        self, size: int, kind: Kind, arena: Arena | None = None, alignment: int = 0
+    ) -> Allocation | None:
         """Allocate and register `size` bytes; None when the board or the arena is full.
 
-        The default arena follows from the kind. Sizes are rounded up to 256 bytes in the arena, while the live
-        range that the memory checks is exactly `size`.
+        The default arena follows from the kind. Sizes are rounded up to 256 bytes in the arena, while the
+        live range that the memory checks is exactly `size`.
         """
         arena = arena or self._arena_of(kind)
         reserved = align_up(max(size, 1), ALIGNMENT)
@@ -165,12 +184,17 @@ class AddressSpace:
             return None
         self._starts.remove(va)
         self.memory.free(va)
-        for arena in (self.device, self.modules, self.system, self.host):
+        for arena in (self.device, self.modules, self.system, self.calls, self.host):
             if va in arena:
                 arena.give(va, allocation.reserved)
         if allocation.kind in (Kind.DEVICE, Kind.CODE):
             self.pinned -= allocation.reserved
         return allocation
+
+    def clear(self) -> None:
+        """Free everything."""
+        for va in list(self._starts):
+            self.release(va)
 
     def find(self, va: int) -> Allocation | None:
         """The live allocation that contains `va`."""

@@ -1,11 +1,11 @@
 """A channel as user space sees it: a ring of segment pointers, a pushbuffer, USERD, a token and a doorbell.
 
-To submit, the driver copies a segment into pushbuffer space, writes one ring entry, advances GP_PUT in USERD and
-stores the channel's token in the doorbell. Every segment ends with the release of a rising payload to the channel's
-tracking semaphore: that word tells which segments are finished, and so which space may be used again.
+To submit, the driver copies a segment into pushbuffer space, writes one ring entry, advances GP_PUT in USERD
+and stores the channel's token in the doorbell. Every segment ends with the release of a rising payload to the
+channel's tracking semaphore: that word tells which segments are finished, and which space may be used again.
 
-Sizes and distances are those of the real driver as captured: 1024 entries, USERD right behind the ring, channels
-0x3000 apart, 2 MiB of pushbuffer each, semaphores 16 bytes apart.
+Sizes and distances are those of the real driver as captured: 1024 entries, USERD right behind the ring,
+channels 0x3000 apart, 2 MiB of pushbuffer each, semaphores 16 bytes apart.
 """
 
 from __future__ import annotations
@@ -29,8 +29,13 @@ _WORD = 4
 class Doorbell(Protocol):
     """The model GPU as far as submission needs it."""
 
-    def add_channel(self, token: int, ring_va: int, entries: int, userd_va: int) -> object: ...
-    def doorbell(self, token: int) -> None: ...
+    def add_channel(self, token: int, ring_va: int, entries: int, userd_va: int) -> object:
+        """What the resource manager puts into the channel's instance memory."""
+        ...
+
+    def doorbell(self, token: int) -> None:
+        """A store to the doorbell register; returns at once."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class Fence:
 
 
 class Channel:
-    """One channel. `wait` is called with a fence when a ring or its pushbuffer is full; it returns when that is done."""
+    """One channel. `wait` is called when ring or pushbuffer are full and returns when the fence is done."""
 
     def __init__(
         self,
@@ -75,9 +80,9 @@ class Channel:
         self._journal = journal
         self._wait = wait
         self._put = 0
-        self._head = 0  # next free byte of the pushbuffer
+        self._head = 0  # bytes of the pushbuffer used so far, over all its rounds
         self._seen = 0  # payload read last: it only rises, so a satisfied fence needs no second read
-        self._busy: deque[tuple[int, int, int]] = deque()  # (payload, start, end) of segments in flight
+        self._busy: deque[tuple[int, int]] = deque()  # (payload, start in bytes used) of segments in flight
         gpu.add_channel(token, ring_va, ENTRIES, self.userd_va)
 
     @property
@@ -98,7 +103,7 @@ class Channel:
         return self.payload + 1
 
     def submit(self, segment: bytes, what: str, launch: int | None = None) -> Fence:
-        """Hand one segment to the GPU; it must release `next_payload`. Returns at once, unless there is no room."""
+        """Hand one segment to the GPU; it must release `next_payload`. Waits only when there is no room."""
         self._wait_for_entry()
         va = self._place(len(segment))
         self._memory.write(va, segment)
@@ -107,12 +112,20 @@ class Channel:
         self._memory.write(self.ring_va + index * gpfifo.ENTRY_BYTES, entry)
         self._put = (index + 1) % ENTRIES
         self.payload += 1
-        self._busy.append((self.payload, va, va + len(segment)))
+        self._busy.append((self.payload, self._head - len(segment)))
         self._memory.write(self.userd_va + gpfifo.USERD_GP_PUT, self._put.to_bytes(_WORD, "little"))
-        serial = self._journal.submitted
         self._journal.add_submission(
             Submission(
-                serial, self.name, self.token, index, entry, va, len(segment) // _WORD, self.payload, what, launch
+                serial=self._journal.submitted,
+                channel=self.name,
+                token=self.token,
+                index=index,
+                entry=entry,
+                va=va,
+                dwords=len(segment) // _WORD,
+                payload=self.payload,
+                what=what,
+                launch=launch,
             )
         )
         self._gpu.doorbell(self.token)
@@ -131,13 +144,13 @@ class Channel:
             self._busy.popleft()
 
     def _place(self, size: int) -> int:
-        """Address of `size` contiguous free bytes of the pushbuffer, waiting for old segments where needed."""
+        """Address of `size` contiguous free bytes of the pushbuffer; waits for old segments if it must."""
         if size > PUSHBUFFER_BYTES:
             raise ValueError(f"segment of {size} bytes exceeds the pushbuffer of {PUSHBUFFER_BYTES}")
-        start = self._head if self._head + size <= PUSHBUFFER_BYTES else 0
-        first, last = self.pushbuffer_va + start, self.pushbuffer_va + start + size
-        while self._busy and any(begin < last and first < end for _, begin, end in self._busy):
+        rest = PUSHBUFFER_BYTES - self._head % PUSHBUFFER_BYTES
+        start = self._head if size <= rest else self._head + rest
+        while self._busy and start + size - self._busy[0][1] > PUSHBUFFER_BYTES:
             self._wait(Fence(self, self._busy[0][0]))
             self._reclaim()
         self._head = start + size
-        return first
+        return self.pushbuffer_va + start % PUSHBUFFER_BYTES

@@ -1,4 +1,4 @@
-"""The channels of a context: compute channels for launches and inline uploads, one copy channel per direction."""
+"""The channels of a context: for launches and inline uploads, and one for copies in each direction."""
 
 from __future__ import annotations
 

@@ -167,7 +167,9 @@ class Error(IntEnum):
 
     @property
     def driver_name(self) -> str:
-        """`CUDA_ERROR_INVALID_VALUE`, as `cuGetErrorName` returns it; the nearest code where the driver has none."""
+        """`CUDA_ERROR_INVALID_VALUE`, as `cuGetErrorName` returns it; the nearest code where the driver has
+        none.
+        """
         return _table()[to_driver(self)].driver
 
     @property
@@ -216,7 +218,7 @@ class _Row:
 
 @cache
 def _table() -> dict[int, _Row]:
-    document = json.loads(resources.files(__package__).joinpath("data/errors.json").read_text())
+    document = json.loads(resources.files("warpath.driver").joinpath("data/errors.json").read_text())
     return {row["code"]: _Row(row["runtime"], row["driver"], row["text"]) for row in document["errors"]}
 
 

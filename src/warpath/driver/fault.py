@@ -5,25 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warpath.driver.error import CudaError, Error
+from warpath.errors import UnsupportedError
 
 _CODES: Mapping[str, Error] = {
-    "out_of_bounds": Error.ILLEGAL_ADDRESS,
-    "use_after_free": Error.ILLEGAL_ADDRESS,
     "illegal_address": Error.ILLEGAL_ADDRESS,
-    "shared_out_of_bounds": Error.ILLEGAL_ADDRESS,
-    "local_out_of_bounds": Error.ILLEGAL_ADDRESS,
-    "misaligned": Error.MISALIGNED_ADDRESS,
+    "shared_out_of_range": Error.ILLEGAL_ADDRESS,
+    "local_out_of_range": Error.ILLEGAL_ADDRESS,
     "misaligned_address": Error.MISALIGNED_ADDRESS,
-    "invalid_address_space": Error.INVALID_ADDRESS_SPACE,
+    "illegal_address_space": Error.INVALID_ADDRESS_SPACE,
     "illegal_instruction": Error.ILLEGAL_INSTRUCTION,
     "invalid_pc": Error.INVALID_PC,
     "stack_overflow": Error.HARDWARE_STACK_ERROR,
-    "hardware_stack": Error.HARDWARE_STACK_ERROR,
-    "assert": Error.ASSERT,
-    "timeout": Error.LAUNCH_TIMEOUT,
-    "hang": Error.LAUNCH_TIMEOUT,
+    "device_assert": Error.ASSERT,
     "trap": Error.LAUNCH_FAILURE,
+    "hang": Error.LAUNCH_TIMEOUT,
+    "timeout": Error.LAUNCH_TIMEOUT,
 }
+_UNSUPPORTED = "unsupported_instruction"
 
 
 def error_of(kind: str) -> Error:
@@ -32,7 +30,14 @@ def error_of(kind: str) -> Error:
 
 
 def to_cuda_error(fault: Mapping[str, object]) -> CudaError:
-    """The error every call reports from now on, given the record of the model GPU."""
+    """The error every call reports from now on, given the record of the model GPU.
+
+    UnsupportedError when not the program is to blame but the model, which lacks an instruction.
+    """
     kind = str(fault.get("kind", "unknown"))
-    parts = [f"{name} {fault[name]}" for name in ("kernel", "pc", "block", "thread", "address") if name in fault]
+    if kind == _UNSUPPORTED:
+        raise UnsupportedError(str(fault.get("message", "an instruction has no model")))
+    parts = [
+        f"{name} {fault[name]}" for name in ("kernel", "pc", "block", "thread", "address") if name in fault
+    ]
     return CudaError(error_of(kind), f"{kind.replace('_', ' ')}{': ' if parts else ''}{', '.join(parts)}")

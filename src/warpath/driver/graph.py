@@ -1,4 +1,6 @@
-"""Graphs: work with dependencies, captured from streams or built node by node, then launched as often as wanted."""
+"""Graphs: work with dependencies, captured from streams or built node by node, then launched as often as
+wanted.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Node:
-    """One piece of work (None: an empty node, or one that stands for the graph `child`) and the nodes it waits for."""
+    """One piece of work (None: an empty node, or one that stands for the graph `child`) and the nodes it
+    waits for.
+    """
 
     work: Work | None
     after: tuple[int, ...]
@@ -75,11 +79,15 @@ class Graph:
         return copy
 
     def order(self) -> list[Node]:
-        """Nodes so that each comes after those it waits for; error 1 when they wait for each other in a circle."""
+        """Nodes so that each comes after those it waits for; error 1 when they wait for each other in a
+        circle.
+        """
         done: dict[int, Node] = {}
         waiting = dict(self.nodes)
         while waiting:
-            ready = [number for number, node in waiting.items() if all(before in done for before in node.after)]
+            ready = [
+                number for number, node in waiting.items() if all(before in done for before in node.after)
+            ]
             if not ready:
                 raise CudaError(Error.INVALID_VALUE, "the graph's dependencies form a circle")
             for number in ready:
@@ -151,7 +159,7 @@ class Capture:
         self.last[stream] = tuple(dict.fromkeys((*self.last.get(stream, ()), *event.capture_nodes)))
 
     def end(self) -> Graph:
-        """The graph; error 904 when work of a joined stream leads nowhere, 901 when the capture was spoiled."""
+        """The graph; error 904 when a joined stream's work leads nowhere, 901 when spoiled meanwhile."""
         for stream in self.last:
             stream.capture = None
         self.origin.capture = None

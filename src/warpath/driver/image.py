@@ -13,7 +13,9 @@ from warpath.driver.address_space import align_up
 from warpath.errors import FormatError, UnsupportedError
 
 CODE_ALIGNMENT = 128
-CODE_PADDING = 128  # zeros behind the code, which instruction prefetch may touch; the real driver uploads them too
+CODE_PADDING = (
+    128  # zeros behind the code, which instruction prefetch may touch; the real driver uploads them too
+)
 
 _CODE, _INITIALISED, _ZEROED, _CONSTANT = ".text", ".nv.global.init", ".nv.global", ".nv.constant"
 _PARAMETER_BANK = ".nv.constant0"  # built at each launch
@@ -50,8 +52,8 @@ class Image:
     def link(self, allocate: Callable[[Placement], int]) -> None:
         """Give every group an address and apply all relocations.
 
-        UnsupportedError for a function that neither the cubin nor the system calls provide, and for a relocation of
-        an unknown kind; FormatError for one outside its section.
+        UnsupportedError for a function that neither the cubin nor the system calls provide, and for a
+        relocation of an unknown kind; FormatError for one outside its section.
         """
         places = [(placement, allocate(placement)) for placement in self.placements]
         for placement, va in places:
@@ -74,7 +76,9 @@ class Image:
         if symbol.section.name.startswith(".nv.shared"):
             return symbol.value
         if symbol.section.index not in self.section_va:
-            raise UnsupportedError(f"{self.cubin.what}: {symbol.name} lies in {symbol.section.name}, which is not loaded")
+            raise UnsupportedError(
+                f"{self.cubin.what}: {symbol.name} lies in {symbol.section.name}, which is not loaded"
+            )
         return self.section_va[symbol.section.index] + symbol.value
 
     def _external(self, symbol: Symbol) -> int:
@@ -103,7 +107,9 @@ class Image:
             try:
                 relocations.apply(data, relocation.offset, relocation.type, value)
             except ValueError as error:
-                raise FormatError(f"{self.cubin.what}: relocation in {section.name} past its end: {error}") from error
+                raise FormatError(
+                    f"{self.cubin.what}: relocation in {section.name} past its end: {error}"
+                ) from error
         return bytes(data)
 
 
@@ -127,4 +133,6 @@ def _place(cubin: Cubin) -> list[Placement]:
 
 
 def _is_constant(name: str) -> bool:
-    return name.startswith(_CONSTANT) and name != _PARAMETER_BANK and not name.startswith(_PARAMETER_BANK + ".")
+    return (
+        name.startswith(_CONSTANT) and name != _PARAMETER_BANK and not name.startswith(_PARAMETER_BANK + ".")
+    )

@@ -19,9 +19,11 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class LoadEvent:
-    """One module became resident. `member` says which fatbin member was used, `reason` what made it necessary.
+    """One module became resident. `member` says which fatbin member was used, `reason` what made it
+    necessary.
 
-    `before_launch` is the index of the launch that comes next, so a report can place the load in the sequence.
+    `before_launch` is the index of the launch that comes next, so a report can place the load in the
+    sequence.
     """
 
     module: int
@@ -57,7 +59,9 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRecord:
-    """One kernel launch as the driver made it; sizes in bytes, `shared` as written to the QMD, `params` as packed."""
+    """One kernel launch as the driver made it; sizes in bytes, `shared` as written to the QMD, `params` as
+    packed.
+    """
 
     index: int
     mangled: str

@@ -1,4 +1,5 @@
-"""Kernel launches: arguments packed as the cubin lays them out, constant bank 0 and QMD built, one segment submitted.
+"""Kernel launches: arguments packed as the cubin lays them out, constant bank 0 and QMD built, one segment
+submitted.
 
 The launch returns when the doorbell is rung.
 """
@@ -30,27 +31,32 @@ if TYPE_CHECKING:
     from warpath.driver.stream import Stream
 
 WINDOW_BYTES = 0x100_0000  # each of the shared and local windows
-# Top of the local window that the real driver keeps for itself: R1 starts below it, and every thread's local memory
-# is that much larger than the stack (captured: stack pointer 0xfffdc0, local memory 1600 for a stack of 1024).
+# Top of the local window that the real driver keeps for itself: R1 starts below it, and every thread's local
+# memory is that much larger than its stack (captured: R1 = 0xfffdc0, 1600 bytes for a stack of 1024).
 STACK_RESERVE = 0x240
 STACK_POINTER = WINDOW_BYTES - STACK_RESERVE
 _BANK_UNIT = 256  # captured: a bank of 0x22c bytes was declared as 0x300
 _LOCAL_UNIT = 16
 _FLOAT_ONE = constbank.float_bits(1.0)
 
-# Where older layouts keep the grid barrier's address (read by cooperative groups): offsets of its high and low word.
+# Offsets of the high and low word of the grid barrier's address where the layout tables name no field for it;
+# read off the code of cooperative groups. Blackwell reads one of two copies, 0xa0 * SR_CgaSize bytes apart.
 _VOLTA_GRID_BARRIER = (0x8C, 0x90)
-_BLACKWELL_GRID_BARRIER_A = (0x1B4, 0x1B8)  # the copy used when SR_CgaSize is 1; the named field is the other one
+_BLACKWELL_GRID_BARRIER_A = (0x1B4, 0x1B8)
 
 
 def pack_arguments(kernel: Kernel, arguments: Sequence[bytes]) -> bytes:
-    """The parameter block: each argument at its offset, zeros between. Error 1 when count or a size does not match."""
+    """The parameter block: each argument at its offset, zeros between. Error 1 when they do not match."""
     if len(arguments) != len(kernel.params):
-        raise CudaError(Error.INVALID_VALUE, f"{len(arguments)} arguments for {len(kernel.params)} parameters")
+        raise CudaError(
+            Error.INVALID_VALUE, f"{len(arguments)} arguments for {len(kernel.params)} parameters"
+        )
     block = bytearray(kernel.param_size)
     for param, value in zip(kernel.params, arguments, strict=True):
         if len(value) != param.size:
-            raise CudaError(Error.INVALID_VALUE, f"argument {param.index} has {len(value)} bytes, not {param.size}")
+            raise CudaError(
+                Error.INVALID_VALUE, f"argument {param.index} has {len(value)} bytes, not {param.size}"
+            )
         block[param.offset : param.offset + param.size] = value
     return bytes(block)
 
@@ -103,7 +109,7 @@ class _Builder:
         self.registers = launch_registers(self.sm, self.kernel.registers)
         request = self.kernel.static_shared + launch.configuration.dynamic_shared
         self.shared = shared_allocation(self.sm, request)
-        stack = max(driver.stack_limit, self.kernel.min_stack or 0, self.kernel.frame_size)
+        stack = max(driver.limits.stack, self.kernel.min_stack or 0, self.kernel.frame_size)
         self.local = align_up(stack + STACK_RESERVE, _LOCAL_UNIT)
         self.barrier_va = slot.barrier_va if launch.configuration.cooperative else 0
 
@@ -131,7 +137,9 @@ class _Builder:
 
     def _qmd(self, chained: bool) -> Qmd:
         configuration = self.launch.configuration
-        bank0 = ConstantBank(0, self.slot.bank_va, align_up(self.param_base + len(self.launch.params), _BANK_UNIT))
+        bank0 = ConstantBank(
+            0, self.slot.bank_va, align_up(self.param_base + len(self.launch.params), _BANK_UNIT)
+        )
         cluster = configuration.cluster if configuration.cluster != (1, 1, 1) else (0, 0, 0)
         work = GridWork(
             grid=configuration.grid,
@@ -145,7 +153,9 @@ class _Builder:
             cluster=cluster,
             banks=(bank0, *(ConstantBank(*bank) for bank in self.banks)),
             releases=(Release(self.slot.semaphore_va, (self.index + 1) & 0xFFFFFFFF),),
-            dependents=(Dependent(self.slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),) if chained else (),
+            dependents=(Dependent(self.slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),)
+            if chained
+            else (),
         )
         return templates.kernel_qmd(
             self.spec.qmd_version,
@@ -156,12 +166,17 @@ class _Builder:
         )
 
     def _shared_config(self) -> templates.SharedConfig:
-        """Carve-outs: the smallest that holds a block, the largest there is, and the driver's choice between them."""
+        """Carve-outs: the smallest that holds a block, the largest there is, and the driver's choice between
+        them.
+        """
         sizes = self.sm.carveouts_bytes
         minimum = next((size for size in sizes if size and size >= self.shared), sizes[-1])
         configuration = self.launch.configuration
         request = Request(
-            configuration.threads, self.kernel.registers, self.kernel.static_shared, configuration.dynamic_shared
+            configuration.threads,
+            self.kernel.registers,
+            self.kernel.static_shared,
+            configuration.dynamic_shared,
         )
         target = driver_carveout(self.sm, request)
         preferred = self.launch.function.carveout
@@ -173,7 +188,9 @@ class _Builder:
     def _constants(self) -> bytes:
         layout = constbank.load_layout(self.spec.cbank0)
         fields = {name: value for name, value in self._fields(layout).items() if name in layout.fields}
-        return constbank.build(layout, param_base=self.param_base, unnamed=self._unnamed(layout), **fields)
+        return constbank.build(
+            layout, b"", param_base=self.param_base, unnamed=self._unnamed(layout), **fields
+        )
 
     def _fields(self, layout: Layout) -> dict[str, FieldValue]:
         """Values for every field that some layout names."""
@@ -207,11 +224,13 @@ class _Builder:
             "cooperative": int(configuration.cooperative),
             "grid_barrier_high": high,
             "grid_barrier_low": low,
-            "grid_barrier": low << 32 | high,  # the high word comes first, as the code of cooperative groups reads it
+            "grid_barrier": low << 32 | high,  # code reads the high word first
             "cluster_launch": int(cluster != (1, 1, 1)),
             "cluster": cluster,
             "cluster_size": x * y * z,
-            "cluster_inverse": tuple(constbank.float_bits(1.0 / size) if size != 1 else _FLOAT_ONE for size in cluster),
+            "cluster_inverse": tuple(
+                constbank.float_bits(1.0 / size) if size != 1 else _FLOAT_ONE for size in cluster
+            ),
             "grid_in_clusters": (grid[0] // x, grid[1] // y, grid[2] // z),
         }
 

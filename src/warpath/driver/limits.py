@@ -41,7 +41,9 @@ class Configuration:
 
 
 def max_threads(kernel: Kernel, sm: Sm) -> int:
-    """Largest block this kernel can run with: launch bounds and registers (`cudaFuncAttributes.maxThreadsPerBlock`)."""
+    """Largest block this kernel can run with: launch bounds and registers
+    (`cudaFuncAttributes.maxThreadsPerBlock`).
+    """
     limit = sm.max_threads_per_block
     if kernel.max_threads is not None:
         limit = min(limit, prod(kernel.max_threads))
@@ -62,8 +64,8 @@ def dynamic_shared_limit(function: Function, sm: Sm) -> int:
 
 
 def check(function: Function, configuration: Configuration, gpu: Gpu, configuration_error: Error) -> None:
-    """Raise what the driver would return for this launch; `configuration_error` is the runtime's code for dimensions
-    out of range (9 up to CUDA 12, 1 from 13)."""
+    """Raise what the driver would return for this launch; `configuration_error` is the runtime's code for
+    dimensions out of range (9 up to CUDA 12, 1 from 13)."""
     _check_dimensions(configuration, configuration_error)
     _check_resources(function, configuration, gpu)
     _check_shared(function, configuration, gpu)
@@ -82,7 +84,9 @@ def _check_dimensions(configuration: Configuration, code: Error) -> None:
             if not 1 <= value <= limit:
                 raise CudaError(code, f"{what} dimension {axis} is {value}, must be 1 to {limit}")
     if configuration.threads > _MAX_BLOCK[0]:
-        raise CudaError(code, f"a block of {configuration.threads} threads exceeds the limit of {_MAX_BLOCK[0]}")
+        raise CudaError(
+            code, f"a block of {configuration.threads} threads exceeds the limit of {_MAX_BLOCK[0]}"
+        )
 
 
 def _check_resources(function: Function, configuration: Configuration, gpu: Gpu) -> None:
@@ -90,7 +94,7 @@ def _check_resources(function: Function, configuration: Configuration, gpu: Gpu)
     if kernel.max_threads is not None and configuration.threads > prod(kernel.max_threads):
         raise CudaError(
             Error.INVALID_VALUE,
-            f"a block of {configuration.threads} threads exceeds the launch bounds of {prod(kernel.max_threads)}",
+            f"{configuration.threads} threads exceed the launch bounds of {prod(kernel.max_threads)}",
         )
     if kernel.required_threads is not None and configuration.block != kernel.required_threads:
         raise CudaError(Error.INVALID_VALUE, f"the kernel requires blocks of {kernel.required_threads}")
@@ -108,7 +112,7 @@ def _check_shared(function: Function, configuration: Configuration, gpu: Gpu) ->
     advice = f"cudaFuncSetAttribute allows up to {optin}" if optin > limit else "the GPU allows no more"
     raise CudaError(
         Error.INVALID_VALUE,
-        f"{configuration.dynamic_shared} bytes of dynamic shared memory exceed the limit of {limit}; {advice}",
+        f"{configuration.dynamic_shared} bytes of dynamic shared memory, the limit is {limit}; {advice}",
     )
 
 
@@ -132,7 +136,7 @@ def _check_cooperative(function: Function, configuration: Configuration, gpu: Gp
     if configuration.blocks > room:
         raise CudaError(
             Error.COOPERATIVE_LAUNCH_TOO_LARGE,
-            f"{configuration.blocks} blocks must be resident together, {gpu.sms} SMs hold {per_sm} each: {room}",
+            f"{configuration.blocks} blocks must fit at once, {gpu.sms} SMs hold {per_sm} each: {room}",
         )
 
 
@@ -145,5 +149,5 @@ def _check_cluster(function: Function, configuration: Configuration, gpu: Gpu) -
     if size > limit or not divides:
         raise CudaError(
             Error.INVALID_CLUSTER_SIZE,
-            f"clusters of {configuration.cluster} blocks: at most {limit} blocks, and the grid must be a multiple",
+            f"clusters of {configuration.cluster}: at most {limit} blocks, the grid a multiple of them",
         )

@@ -39,8 +39,8 @@ class EventRecord:
 class HostCall:
     """Call into the program when the stream gets there; later work waits for the return.
 
-    The GPU writes a count to the stream's first word and then waits for the same count in the second one, which the
-    driver writes after the call.
+    The GPU writes a count to the stream's first word and then waits for the same count in the second one,
+    which the driver writes after the call.
     """
 
     call: Callable[[], None]
@@ -60,7 +60,9 @@ class HostCall:
         segment.release(stream.reached_va, stream.host_calls)
         segment.acquire(stream.resume_va, stream.host_calls)
         segment.submit(self.label)
-        driver.expect_host_call(PendingCall(stream.reached_va, stream.resume_va, stream.host_calls, self.call))
+        driver.expect_host_call(
+            PendingCall(stream.reached_va, stream.resume_va, stream.host_calls, self.call)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ class PointerType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Where a pointer points: its type and, unless it is ordinary program memory, the allocation it lies in."""
+    """Where a pointer points: its type and, unless into ordinary program memory, the allocation."""
 
     va: int
     type: PointerType
@@ -51,7 +51,9 @@ class MemoryManager:
         self._registered: dict[int, int] = {}  # start -> size of pageable ranges made known to CUDA
 
     def malloc(self, size: int) -> int:
-        """Device memory, at least 256-byte aligned; error 2 when the board is full. Size 0 gives a null pointer."""
+        """Device memory, at least 256-byte aligned; error 2 when the board is full. Size 0 gives a null
+        pointer.
+        """
         return self._allocate(size, Kind.DEVICE, "device memory")
 
     def malloc_pitch(self, width: int, height: int, depth: int = 1) -> tuple[int, int]:
@@ -70,7 +72,9 @@ class MemoryManager:
         return self._allocate(size, Kind.MANAGED, "managed memory")
 
     def free(self, va: int) -> None:
-        """Free device or managed memory; error 1 for an address that no allocation starts at. Null is ignored."""
+        """Free device or managed memory; error 1 for an address that no allocation starts at. Null is
+        ignored.
+        """
         self._release(va, (Kind.DEVICE, Kind.MANAGED))
 
     def host_free(self, va: int) -> None:
@@ -93,7 +97,11 @@ class MemoryManager:
     def classify(self, va: int) -> Pointer:
         """What `va` points to."""
         allocation = self._space.find(va)
-        types = {Kind.DEVICE: PointerType.DEVICE, Kind.HOST: PointerType.HOST, Kind.MANAGED: PointerType.MANAGED}
+        types = {
+            Kind.DEVICE: PointerType.DEVICE,
+            Kind.HOST: PointerType.HOST,
+            Kind.MANAGED: PointerType.MANAGED,
+        }
         if allocation is not None and allocation.kind in types:
             return Pointer(va, types[allocation.kind], allocation)
         known = any(start <= va < start + size for start, size in self._registered.items())
@@ -105,7 +113,9 @@ class MemoryManager:
         if not pointer.visible:
             raise CudaError(Error.INVALID_VALUE, f"{va:#x} is not memory that the device can reach")
         if size > pointer.room():
-            raise CudaError(Error.INVALID_VALUE, f"{size} bytes at {va:#x} reach past the end of the allocation")
+            raise CudaError(
+                Error.INVALID_VALUE, f"{size} bytes at {va:#x} reach past the end of the allocation"
+            )
         return pointer
 
     def info(self) -> tuple[int, int]:
@@ -118,7 +128,9 @@ class MemoryManager:
         allocation = self._space.allocate(size, kind)
         if allocation is None:
             free, total = self.info()
-            raise CudaError(Error.MEMORY_ALLOCATION, f"{size} bytes of {what}: {free} of {total} bytes are free")
+            raise CudaError(
+                Error.MEMORY_ALLOCATION, f"{size} bytes of {what}: {free} of {total} bytes are free"
+            )
         return allocation.va
 
     def _release(self, va: int, kinds: tuple[Kind, ...]) -> None:
@@ -127,5 +139,7 @@ class MemoryManager:
         self._synchronize()  # pending work may still use it
         allocation = self._space.find(va)
         if allocation is None or allocation.va != va or allocation.kind not in kinds:
-            raise CudaError(Error.INVALID_VALUE, f"{va:#x} is not the start of a live allocation of this kind")
+            raise CudaError(
+                Error.INVALID_VALUE, f"{va:#x} is not the start of a live allocation of this kind"
+            )
         self._space.release(va)

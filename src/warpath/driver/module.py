@@ -1,30 +1,36 @@
-"""Modules: a fat binary registered by the program, from which one member is chosen, and loaded when first needed."""
+"""Modules: a fat binary registered by the program, from which one member is chosen, and loaded when first
+needed.
+"""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpath.container.cubin import Cubin, Kernel
-from warpath.container.fatbin import Fatbin, Member
+from warpath.container.fatbin import FLAG_ARCH_SPECIFIC, FLAG_FAMILY, Fatbin, Member
 from warpath.driver import syscalls
 from warpath.driver.address_space import Kind
 from warpath.driver.channel import Fence
 from warpath.driver.error import CudaError, Error
 from warpath.driver.image import Image, Placement
 from warpath.driver.journal import LoadEvent, Upload
-from warpath.errors import ToolError
+from warpath.errors import FormatError, ToolError
 from warpath.gpu.spec import Sm
 
 if TYPE_CHECKING:
     from warpath.driver.context import Driver
 
+_TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
+_VERSION = re.compile(rb"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
+
 
 def fits(member: Member, sm: Sm) -> bool:
-    """Whether the GPU can use a member: SASS of its own major version and at most its minor one, PTX of any older
-    target. Code with suffix `a` fits its own architecture only, with `f` the same major version."""
+    """Whether the GPU can use a member: SASS of its own major version and at most its minor one, PTX of any
+    older target. Code with suffix `a` fits its own architecture only, with `f` the same major version."""
     if member.suffix == "a":
         return member.sm == sm.number
     same_major = member.sm // 10 == sm.major
@@ -32,12 +38,27 @@ def fits(member: Member, sm: Sm) -> bool:
 
 
 def choose_member(fatbin: Fatbin, sm: Sm) -> Member | None:
-    """The member the driver takes: the closest SASS, else the closest PTX, which is then assembled. None: error 209."""
+    """The member the driver takes: the closest SASS, else the closest PTX, which is then assembled. None:
+    error 209.
+    """
     for members in (fatbin.elfs(), fatbin.ptxs()):
         usable = [member for member in members if fits(member, sm)]
         if usable:
             return max(usable, key=lambda member: (member.sm, member.suffix != ""))
     return None
+
+
+def ptx_member(text: bytes) -> Member:
+    """PTX text as a member for its own target; FormatError when it has no `.target` line."""
+    text = text.rstrip(b"\0")
+    target = _TARGET.search(text)
+    version = _VERSION.search(text)
+    if target is None or version is None:
+        raise FormatError(
+            f"module image starts with {text[:8].hex() or 'nothing'}: no fat binary, cubin or PTX"
+        )
+    flags = {b"a": FLAG_ARCH_SPECIFIC, b"f": FLAG_FAMILY}.get(target[2], 0)
+    return Member("ptx", int(target[1]), (int(version[1]), int(version[2])), flags, "", text, len(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +83,7 @@ class Module:
         self._source = source
         self._member = ""
         self._jit = False
+        self._choosing = 0.0  # seconds spent on finding or assembling the code
         self._cubin: Cubin | None = None
         self._image: Image | None = None
         self._blocks: list[int] = []
@@ -73,11 +95,19 @@ class Module:
 
     @property
     def cubin(self) -> Cubin:
-        """The code for this GPU: a SASS member, or PTX assembled now. Error 209 when there is neither, 218 when
-        the PTX does not assemble."""
+        """The code for this GPU: a SASS member, or PTX assembled now. Error 209 when there is neither, 218
+        when the PTX does not assemble."""
         if self._cubin is None:
+            started = time.perf_counter()
             self._cubin = self._choose()
+            self._choosing = time.perf_counter() - started
         return self._cubin
+
+    @property
+    def ptx_version(self) -> int:
+        """Target of the PTX that the code came from, as far as the fat binary tells: 89."""
+        members = self._source.ptxs() if isinstance(self._source, Fatbin) else []
+        return members[0].sm if members else self.cubin.sm
 
     @property
     def image(self) -> Image:
@@ -119,12 +149,15 @@ class Module:
         return [self.variable(name) for name in self.cubin.globals] if self.loaded else []
 
     def load(self, reason: str) -> None:
-        """Lay out, relocate and upload, unless that has happened; the uploads are queued on the default stream."""
+        """Lay out, relocate and upload, unless that has happened; the uploads are queued on the default
+        stream.
+        """
         if self._image is not None:
             return
+        cubin = self.cubin
         started = time.perf_counter()
-        image = Image(self.cubin)
-        self._driver.provide_system_calls([name for name in self.cubin.externals if name in syscalls.NAMES])
+        image = Image(cubin)
+        self._driver.provide_system_calls([name for name in cubin.externals if name in syscalls.NAMES])
         try:
             image.link(self._allocate)
             uploads = self._upload(image)
@@ -137,10 +170,10 @@ class Module:
             self._member,
             self._jit,
             reason,
-            tuple(self.cubin.kernels),
+            tuple(cubin.kernels),
             tuple(uploads),
             self._driver.journal.launched,
-            time.perf_counter() - started,
+            time.perf_counter() - started + self._choosing,
         )
         self._driver.journal.loads.append(self.event)
 
@@ -148,6 +181,7 @@ class Module:
         """Free everything; the caller has waited for work that uses it."""
         self._release()
         self._image = None
+        self.fences.clear()
 
     def _release(self) -> None:
         for va in self._blocks:
@@ -162,7 +196,9 @@ class Module:
         member = choose_member(self._source, sm)
         if member is None:
             present = ", ".join(f"{m.kind} {m.sm}{m.suffix}" for m in self._source.members) or "nothing"
-            raise CudaError(Error.NO_KERNEL_IMAGE_FOR_DEVICE, f"{self.what} has {present}, {sm.name} can use none of it")
+            raise CudaError(
+                Error.NO_KERNEL_IMAGE_FOR_DEVICE, f"{self.what} has {present}, {sm.name} can use none of it"
+            )
         self._member = f"{'SASS sm' if member.kind == 'elf' else 'PTX compute'}_{member.sm}{member.suffix}"
         if member.kind == "elf":
             return Cubin(member.payload(), self.what)
@@ -173,7 +209,9 @@ class Module:
         """A bare cubin carries its architecture itself."""
         sm = self._driver.spec.sm
         if cubin.sm // 10 != sm.major or cubin.sm > sm.number:
-            raise CudaError(Error.NO_KERNEL_IMAGE_FOR_DEVICE, f"{self.what} is for sm_{cubin.sm}, the GPU is {sm.name}")
+            raise CudaError(
+                Error.NO_KERNEL_IMAGE_FOR_DEVICE, f"{self.what} is for sm_{cubin.sm}, the GPU is {sm.name}"
+            )
         return cubin
 
     def _assemble(self, member: Member) -> bytes:
@@ -194,7 +232,9 @@ class Module:
         uploads: list[Upload] = []
         for block in image.blocks:
             what, size = block.placement.what, block.placement.size
-            how, fence = self._driver.upload(block.va, block.data, size, f"upload {what} of module {self.index}")
+            how, fence = self._driver.upload(
+                block.va, block.data, size, f"upload {what} of module {self.index}"
+            )
             self.fences.append(fence)
             uploads.append(Upload(what, block.va, size, how))
         self.fences.append(self._driver.invalidate(code=True))
@@ -220,7 +260,9 @@ class Function:
 
 
 class Registry:
-    """What generated host code registered: fat binaries, kernels by host stub address, variables by host address."""
+    """What generated host code registered: fat binaries, kernels by host stub address, variables by host
+    address.
+    """
 
     def __init__(self, make: Callable[[Fatbin, str], Module]) -> None:
         self._make = make

@@ -1,5 +1,5 @@
-"""Device output: turn the records that `vprintf` and `__assertfail` left in the FIFO into text, as the real driver
-does when the program synchronises."""
+"""Device output: turn the records that `vprintf` and `__assertfail` left in the FIFO into text, as the real
+driver does when the program synchronises."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def drain(memory: Memory, fifo: int) -> Output:
 def _assertion(memory: Memory, record: bytes) -> AssertFailure:
     message, file, function, line, *where = struct.unpack_from("<QQQI6I", record)
     text = [_string(memory, va).decode(errors="replace") for va in (message, file, function)]
-    block, thread = tuple(where[:3]), tuple(where[3:])
-    return AssertFailure(text[0], text[1], line, text[2], block, thread)
+    bx, by, bz, tx, ty, tz = where
+    return AssertFailure(text[0], text[1], line, text[2], (bx, by, bz), (tx, ty, tz))
 
 
 def _string(memory: Memory, va: int) -> bytes:
@@ -87,7 +87,9 @@ def _string(memory: Memory, va: int) -> bytes:
 
 
 class _Arguments:
-    """The argument block of a variadic device call: every value aligned to its own size, as the device ABI has it."""
+    """The argument block of a variadic device call: every value aligned to its own size, as the device ABI
+    has it.
+    """
 
     def __init__(self, block: bytes) -> None:
         self._block = block
@@ -124,7 +126,9 @@ def _convert(
     wide = length in ("l", "ll", "j", "z", "t")
     if conversion in _FLOAT:
         value = arguments.take("d")
-        return value.hex() if conversion in "aA" and isinstance(value, float) else f"%{spec}{conversion}" % value
+        return (
+            value.hex() if conversion in "aA" and isinstance(value, float) else f"%{spec}{conversion}" % value
+        )
     if conversion == "c":
         return f"%{spec}c" % chr(int(arguments.take("i")) & 0xFF)
     if conversion == "s":

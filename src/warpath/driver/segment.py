@@ -64,7 +64,7 @@ class Segment:
         segments.invalidate_constants(self._writer)
 
     def timestamp(self, va: int, payload: int) -> None:
-        """Write payload and time (16 bytes) to `va` when the work before it has ended; compute channels only."""
+        """Write payload and time (16 bytes) when the work before has ended; compute channels only."""
         segments.semaphore_release(self._writer, Semaphore(va, payload))
 
     def release(self, va: int, payload: int) -> None:

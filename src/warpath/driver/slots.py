@@ -1,7 +1,7 @@
 """Memory that each launch needs until it has run: QMD, spacer QMD, release word, constant bank, grid barrier.
 
-Slots are used in turn; a slot is free again when the launch that used it is finished. Distances are those of the real
-driver as captured: QMDs 0x800 apart, spacers in a region of their own.
+Slots are used in turn; a slot is free again when the launch that used it is finished. Distances are those of
+the real driver as captured: QMDs 0x800 apart, spacers in a region of their own.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Staging: pinned buffers through which pageable host memory reaches the copy engine.
 
-The GPU cannot read ordinary program memory, so a copy of it travels in pieces of 1 MiB through two alternating
-buffers per direction. A buffer is used again when the copy that read or filled it is finished.
+The GPU cannot read ordinary program memory, so a copy of it travels in pieces of 1 MiB through two
+alternating buffers per direction. A buffer is used again when the copy that read or filled it is finished.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Staging:
         self._turn = 0
 
     def acquire(self) -> int:
-        """Address of a free buffer of PIECE_BYTES; waits for its last user. Error 2 when the arena is full."""
+        """A free buffer of PIECE_BYTES; waits for its last user. Error 2 when the arena is full."""
         if len(self._buffers) < _BUFFERS:
             allocation = self._space.allocate(PIECE_BYTES, Kind.HOST)
             if allocation is None:

@@ -1,8 +1,8 @@
 """Streams and events: the order of work, kept by semaphores.
 
-A stream's frontier is the set of fences that its next piece of work must wait for. Work on the channel of the only
-fence needs nothing more; work on another channel starts with semaphore acquires. The legacy default stream orders
-itself against every blocking stream, both ways; non-blocking streams ignore it.
+A stream's frontier is the set of fences that its next piece of work must wait for. Work on the channel of the
+only fence needs nothing more; work on another channel starts with semaphore acquires. The legacy default
+stream orders itself against every blocking stream, both ways; non-blocking streams ignore it.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """System calls: functions that device code may call and that no cubin contains.
 
-The real driver resolves `vprintf`, `malloc`, `free` and `__assertfail` to device code of its own. Here each gets a
-slot in a reserved page, and the model GPU carries out a call to a slot as a built-in with that function's device ABI
-(arguments from R4 up, the return address in R20:R21). A slot describes itself, so that the model GPU needs nothing
-but memory to recognise it. Slot n lies at BASE + n * SLOT_BYTES and holds
+The real driver resolves `vprintf`, `malloc`, `free` and `__assertfail` to device code of its own. Here each
+gets a slot in a reserved page, and the model GPU carries out a call to a slot as a built-in with that
+function's device ABI (arguments from R4 up, the return address in R20:R21). A slot describes itself, so that
+the model GPU needs nothing but memory to recognise it. Slot n lies at BASE + n * SLOT_BYTES and holds
 
     +0x00  16 bytes  MARK (not an instruction of any SM)
     +0x10  48 bytes  the function's name, zero-padded ASCII
@@ -17,7 +17,7 @@ Buffer of `vprintf` and `__assertfail` (one FIFO for both):
     +0x10   records, each padded to 8 bytes:
             u32 size with this header, u32 kind (0 printf, 1 assert)
             printf: u64 address of the format, then the argument block as the caller laid it out
-            assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block x y z, u32 thread x y z
+            assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block xyz, u32 thread xyz
 
 `malloc` and `free` share a heap: any allocator over the buffer will do; its bytes are ordinary device memory.
 """
@@ -26,7 +26,8 @@ from __future__ import annotations
 
 import struct
 
-BASE = 0x6700_1000_0000
+from warpath.driver.address_space import CALLS_BASE as BASE
+
 SLOT_BYTES = 128
 MARK = b"warpath syscall\0"
 NAMES = ("vprintf", "__assertfail", "malloc", "free", "__assert_fail", "abort")

@@ -153,7 +153,9 @@ class Fill:
     def check(self, driver: Driver) -> None:
         """Error 1 when the range is not memory that the device can reach, or not aligned to the element."""
         if self.element not in (1, 2, 4) or self.va % self.element:
-            raise CudaError(Error.INVALID_VALUE, f"{self.va:#x} is not aligned to elements of {self.element} bytes")
+            raise CudaError(
+                Error.INVALID_VALUE, f"{self.va:#x} is not aligned to elements of {self.element} bytes"
+            )
         row = self.width * self.element
         driver.memory_manager.device_range(self.va, (self.pitch or row) * (self.height - 1) + row)
 

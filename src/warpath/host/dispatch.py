@@ -19,12 +19,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from warpath.driver.error import CudaError, Error
+from warpath.driver.stream import Stream
 from warpath.host.layout import layout, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warpath.driver.context import Driver
+    from warpath.driver.staging import Mover
     from warpath.host.connection import Connection
     from warpath.host.session import Runtime
     from warpath.host.state import ProcessState, ThreadState
@@ -167,13 +169,13 @@ class Call:
         """The model GPU's driver."""
         return self.runtime.driver
 
-    def out(self, pointer: int, code: str, *values: int | float) -> None:
+    def out(self, pointer: int, code: str, *values: int | float | bytes) -> None:
         """Store values of the `struct` format `code` where the program asked for them; error 1 for a null pointer."""
         if pointer == 0:
             raise CudaError(Error.INVALID_VALUE, f"{self.name} got a null pointer for its result")
         self.connection.write(pointer, struct.pack("<" + code, *values))
 
-    def out_if(self, pointer: int, code: str, *values: int | float) -> None:
+    def out_if(self, pointer: int, code: str, *values: int | float | bytes) -> None:
         """The same for results that the program may leave out with a null pointer."""
         if pointer:
             self.out(pointer, code, *values)
@@ -216,12 +218,18 @@ class Call:
             return PER_THREAD_STREAM if self.per_thread else LEGACY_STREAM
         return handle
 
-    # The driver moves pageable memory through these (`driver.staging.Mover`).
+    def stream(self, handle: int) -> Stream:
+        """The stream behind a handle; the default ones are told apart by value and by the API variant called."""
+        handle = self.stream_id(handle)
+        if handle == LEGACY_STREAM:
+            return self.driver.streams.legacy
+        if handle == PER_THREAD_STREAM:
+            if self.thread.default_stream is None:
+                self.thread.default_stream = self.driver.streams.create()
+            return self.thread.default_stream
+        return self.runtime.handles.get(handle, Stream)
 
-    def copy_in(self, source: int, size: int, arena_va: int) -> None:
-        """Program memory to the shared arena."""
-        self.connection.copy(arena_va, source, size)
-
-    def copy_out(self, arena_va: int, size: int, destination: int) -> None:
-        """The shared arena to program memory."""
-        self.connection.copy(destination, arena_va, size)
+    @property
+    def mover(self) -> Mover:
+        """How the driver reaches this process' memory."""
+        return self.runtime.mover(self.process)

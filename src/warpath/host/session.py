@@ -25,12 +25,13 @@ from warpath.host.dispatch import Call, Resolved, resolve
 from warpath.host.process import Child, ExitStatus
 from warpath.host.protocol import Kind, ProtocolError, Range, parse_answer, parse_call, words
 from warpath.host.server import ProgramEnded, Server, parent_of
-from warpath.host.state import ApiRecord, ProcessState
+from warpath.host.state import ApiRecord, Handles, ProcessState
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from warpath.driver.context import Driver
+    from warpath.driver.output import Output
     from warpath.host.arena import HostArena
 
 api.load()
@@ -40,11 +41,28 @@ KEEP_STDOUT = 16 << 20
 INTERRUPTED = 130
 TIMED_OUT = 124
 MASK = (1 << 64) - 1
+_STDOUT, _STDERR = 1, 2
 
 
 def say(message: str) -> None:
     """One line of warpath's own on stderr."""
     print(f"warpath: {message}", file=sys.stderr, flush=True)
+
+
+class ProgramMemory:
+    """Moves bytes between a process' own memory and the shared arena (`driver.staging.Mover`)."""
+
+    def __init__(self, runtime: Runtime, process: ProcessState) -> None:
+        self._runtime = runtime
+        self._process = process
+
+    def copy_in(self, source: int, size: int, arena_va: int) -> None:
+        """Program memory to the arena."""
+        self._runtime.reachable(self._process).copy(arena_va, source, size)
+
+    def copy_out(self, arena_va: int, size: int, destination: int) -> None:
+        """The arena to program memory."""
+        self._runtime.reachable(self._process).copy(destination, arena_va, size)
 
 
 class Runtime:
@@ -53,6 +71,9 @@ class Runtime:
     def __init__(self, driver: Driver, arena: HostArena, say: Callable[[str], None] = say) -> None:
         self.driver = driver
         self.arena = arena
+        self.handles = Handles()
+        self.device_flags = 0
+        driver.on_output = self.output
         self.api: list[ApiRecord] = []
         self.calls = 0
         self.started_ns = time.monotonic_ns()
@@ -62,6 +83,7 @@ class Runtime:
         self._processes: dict[tuple[int, int], ProcessState] = {}
         self._active: list[Connection] = []  # connections whose calls are being served, innermost last
         self._unprinted: list[tuple[int, bytes]] = []
+        self._detail = ""
 
     # What the server asks for.
 
@@ -98,7 +120,8 @@ class Runtime:
             self._active.pop()
         if len(self.api) < KEEP_CALLS:
             took = time.monotonic_ns() - started
-            self.api.append(ApiRecord(self.calls, name, typed, result, started, took, hello.tid))
+            detail, self._detail = self._detail, ""
+            self.api.append(ApiRecord(self.calls, name, typed, result, started, took, hello.tid, detail))
         self.calls += 1
         connection.reply(result & MASK)
 
@@ -120,9 +143,25 @@ class Runtime:
 
     # What handlers and the driver ask for.
 
-    def output(self, data: bytes, stream: int = 1) -> None:
-        """Device output: goes to the program's own stdout (1) or stderr (2) before the current call returns."""
-        self._unprinted.append((stream, data))
+    def output(self, found: Output) -> None:
+        """Device output: goes to the program's own stdout and stderr before the current or next call returns."""
+        if found.printed:
+            self._unprinted.append((_STDOUT, found.printed))
+        for failure in found.failures:
+            self._unprinted.append((_STDERR, failure.text().encode()))
+        if found.dropped:
+            self.complain(f"{found.dropped} device printf calls were lost: the buffer was full (cudaLimitPrintfFifoSize)")
+
+    def mover(self, process: ProcessState) -> ProgramMemory:
+        """Access to a process' memory for the driver, now or when a graph is launched later."""
+        return ProgramMemory(self, process)
+
+    def reachable(self, process: ProcessState) -> Connection:
+        """A connection of the process whose thread waits for a reply and so can serve requests."""
+        for connection in reversed(self._active):
+            if self._process(connection) is process:
+                return connection
+        raise CudaError(Error.INVALID_VALUE, "the process is not in a CUDA call, so its memory cannot be reached")
 
     def yield_to_host(self) -> None:
         """Serve other threads while one waits for the GPU; ProgramEnded when the program is gone."""
@@ -167,6 +206,7 @@ class Runtime:
                 call.process.initialised = True
             return entry.handler(call, *arguments) or 0
         except CudaError as error:
+            self._detail = error.detail
             return self._failed(call, error.code, entry.sets_error)
 
     def _failed(self, call: Call, code: Error, sets_error: bool) -> int:

@@ -3,12 +3,62 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from warpath.driver.error import CudaError, Error
 
 if TYPE_CHECKING:
+    from warpath.driver.module import Module
+    from warpath.driver.stream import Stream
     from warpath.host.connection import Connection
 
 Dim3 = tuple[int, int, int]
+T = TypeVar("T")
+
+FIRST_HANDLE = 0x5100_0000_0000  # an address that no program has anything at
+HANDLE_STEP = 16
+
+
+class Handles:
+    """Opaque pointers given to the program for streams, events, modules and the like."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, object] = {}
+        self._known: dict[int, int] = {}  # id of an object -> its handle
+        self._next = FIRST_HANDLE
+
+    def put(self, value: object) -> int:
+        """The object's handle, a new one when it has none yet."""
+        known = self._known.get(id(value))
+        if known is not None:
+            return known
+        handle = self._next
+        self._next += HANDLE_STEP
+        self._objects[handle] = value
+        self._known[id(value)] = handle
+        return handle
+
+    def find(self, handle: int, kind: type[T]) -> T | None:
+        """The object behind a handle if it is of that kind."""
+        value = self._objects.get(handle)
+        return value if isinstance(value, kind) else None
+
+    def get(self, handle: int, kind: type[T]) -> T:
+        """The object behind a handle; error 400 when there is none of that kind."""
+        value = self.find(handle, kind)
+        if value is None:
+            raise CudaError(Error.INVALID_RESOURCE_HANDLE, f"{handle:#x} is not a live {kind.__name__.lower()}")
+        return value
+
+    def drop(self, handle: int) -> None:
+        """Forget a handle; the number is not used again."""
+        value = self._objects.pop(handle, None)
+        if value is not None:
+            self._known.pop(id(value), None)
+
+    def all(self, kind: type[T]) -> list[tuple[int, T]]:
+        """Every live handle of one kind."""
+        return [(handle, value) for handle, value in self._objects.items() if isinstance(value, kind)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +72,7 @@ class ApiRecord:
     start_ns: int
     duration_ns: int
     thread: int
+    detail: str = ""  # why it failed, in our words
 
     def to_report(self, origin_ns: int) -> dict[str, Any]:
         """The entry of the report's `api` list; times count from `origin_ns`."""
@@ -33,6 +84,7 @@ class ApiRecord:
             "start_ns": self.start_ns - origin_ns,
             "duration_ns": self.duration_ns,
             "thread": self.thread,
+            **({"detail": self.detail} if self.detail else {}),
         }
 
 
@@ -64,33 +116,24 @@ class ThreadState:
     device: int = 0
     configurations: list[LaunchConfiguration] = field(default_factory=list[LaunchConfiguration])
     contexts: list[int] = field(default_factory=list[int])  # the driver API's context stack
+    default_stream: Stream | None = None  # the per-thread one, made when first used
     capture_mode: int = 0
-
-
-@dataclass(slots=True)
-class Variable:
-    """A registered `__device__`, `__constant__` or `__managed__` variable."""
-
-    module: int
-    name: str
-    size: int
-    constant: bool
-    managed: bool
 
 
 @dataclass(slots=True)
 class ProcessState:
     """One process of the program.
 
-    `functions` and `variables` map host addresses to what was registered there. `initialised` is set by the first
-    call that needs a context; a child forked after that cannot use CUDA (`broken`), as with the real driver.
+    `modules` are the fat binaries it registered itself; a child shares those of its parent but must not remove
+    them. `managed` lists managed variables per fat binary: where the program keeps the pointer, and the name.
+    `initialised` is set by the first call that needs a context; a child forked after that cannot use CUDA
+    (`broken`), as with the real driver.
     """
 
     pid: int
     image: int
-    functions: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])
-    variables: dict[int, Variable] = field(default_factory=dict[int, Variable])
-    managed: dict[int, tuple[int, str]] = field(default_factory=dict[int, tuple[int, str]])
+    modules: dict[int, Module] = field(default_factory=dict[int, "Module"])
+    managed: dict[int, list[tuple[int, str]]] = field(default_factory=dict[int, "list[tuple[int, str]]"])
     threads: dict[int, ThreadState] = field(default_factory=dict[int, ThreadState])
     texts: dict[str, int] = field(default_factory=dict[str, int])  # strings placed in the program
     mapped: bool = False
@@ -110,9 +153,7 @@ class ProcessState:
         return ProcessState(
             pid,
             self.image,
-            dict(self.functions),
-            dict(self.variables),
-            dict(self.managed),
+            managed={handle: list(entries) for handle, entries in self.managed.items()},
             texts=dict(self.texts),
             mapped=self.mapped,
             initialised=self.initialised,

@@ -21,8 +21,8 @@ class ControlWord:
     """Scheduling fields of one instruction.
 
     `stall`: cycles before this warp may issue again. `yield_`: prefer another warp next cycle.
-    `write_barrier`, `read_barrier`: scoreboard raised until the result is written / the sources are read, or None.
-    `wait_mask`: bit n set = wait until scoreboard n is clear. `reuse`: bits 0, 1, 2 = operand slot A, B, C is kept.
+    `write_barrier`, `read_barrier`: scoreboard held until the result is written, the sources read; or None.
+    `wait_mask`: bit n = wait until scoreboard n is clear. `reuse`: bits 0, 1, 2 = operand A, B, C is kept.
     """
 
     stall: int

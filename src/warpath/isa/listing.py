@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from warpath.isa.control import ControlWord
 
@@ -21,7 +22,7 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction at byte `pc` of its function; `opcode` is empty when the bytes are none (padding, data)."""
+    """One instruction at byte `pc`; `opcode` is empty when the bytes are none (padding, data)."""
 
     pc: int
     raw: bytes
@@ -52,10 +53,10 @@ class Listing(Sequence[Instruction]):
         lines: Iterable[tuple[int, str, int]] = (),
         base: int = 0,
     ) -> Listing:
-        """Join code bytes with their (predicate, opcode, operands), one per 16 bytes, and (pc, file, line) rows.
+        """Join code bytes with their (predicate, opcode, operands) texts and (pc, file, line) rows.
 
-        `base` is the pc of the first byte; the rows use the same pcs and are ascending. A row holds until the next.
-        ValueError when bytes and text differ in length.
+        `base` is the pc of the first byte; the rows use the same pcs and are ascending. A row holds until the
+        next. ValueError when bytes and text differ in length.
         """
         if len(code) != len(text) * WORD:
             raise ValueError(f"{len(text)} instruction texts for {len(code)} bytes of code")
@@ -77,7 +78,13 @@ class Listing(Sequence[Instruction]):
     def __iter__(self) -> Iterator[Instruction]:
         return iter(self.instructions)
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
+    @overload
+    def __getitem__(self, index: int) -> Instruction: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Instruction, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Instruction | tuple[Instruction, ...]:
         return self.instructions[index]
 
     def without_padding(self) -> Listing:
@@ -91,7 +98,7 @@ class Listing(Sequence[Instruction]):
 
 
 def render(listing: Listing, control: bool = True, words: bool = False) -> Iterator[str]:
-    """Text lines for a terminal: pc, control word in columns, instruction, and `words` to spell the control word out.
+    """Text lines for a terminal: pc, control word in columns, instruction, with `words` control in words.
 
     A line `// file:line` precedes the first instruction of each source line.
     """

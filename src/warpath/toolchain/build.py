@@ -1,6 +1,7 @@
-"""Build CUDA sources with nvcc, once, keeping what every stage made; a second build of the same text is a look-up.
+"""Build CUDA sources with nvcc, keeping what every stage made; a second build of the same text is a look-up.
 
-nvcc runs with `--keep`, `-v` and `--time`, so one run yields the artefacts, the command lines and the stage times.
+nvcc runs with `--keep`, `-v` and `--time`, so one run yields the artefacts, the command lines and the stage
+times.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class _Request:
         shim = self.shim_dir / "libcudart.so"
         if not shim.is_file():
             raise UsageError(f"{self.shim_dir} has no libcudart.so to link against")
-        where = os.getcwd() if self.extra else ""  # relative paths in options
+        where = str(Path.cwd()) if self.extra else ""  # relative paths in options
         environment = [os.environ.get(name, "") for name in _ENVIRONMENT]
         words = [self.tools.version, str(self.tools.root), self.sm, where, *self.extra, *environment]
         return key_of([*words, shim.read_bytes(), *(str(source) for source in self.sources)])
@@ -74,7 +75,8 @@ def build(
     """Compile and link one or several sources for `sm` (`sm_89`) against `shim_dir/libcudart.so`.
 
     `extra` are further nvcc arguments. The result's files live in the cache and must not be changed.
-    ToolError carries nvcc's messages when it fails, or says how to get a missing g++; UsageError for missing files.
+    ToolError carries nvcc's messages when it fails, or says how to get a missing g++; UsageError for missing
+    files.
     """
     paths = [source] if isinstance(source, Path) else list(source)
     request = _Request(_checked(paths), sm, shim_dir.resolve(), tuple(extra), tools or find_tools())
@@ -129,11 +131,11 @@ def _messages(log: str) -> str:
 
 
 def _dependencies(folder: Path) -> set[Path]:
-    """Every file the preprocessor read, from the line markers of its output, which is then removed (megabytes)."""
+    """Every file the preprocessor read, from the line markers of its output."""
     found: set[Path] = set()
     for path in folder.glob("*.ii"):
         names = {name.decode(errors="surrogateescape") for name in _MARKER.findall(path.read_bytes())}
-        found |= {Path(os.path.abspath(name)) for name in names}
+        found |= {Path.cwd() / name for name in names}
     return {path for path in found if path.is_file() and folder not in path.parents}
 
 

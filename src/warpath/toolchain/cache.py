@@ -35,7 +35,7 @@ def _folder(configured: str) -> Path:
 
 def cache_folder(kind: str) -> Path:
     """The folder for one kind of entry (`build`, `disasm`, `jit`), made on first use."""
-    configured = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    configured = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = _folder(configured) / kind
     folder.mkdir(exist_ok=True)
     return folder
@@ -67,9 +67,9 @@ def write_entry(kind: str, key: str, data: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.replace(name, folder / key)
+        Path(name).replace(folder / key)
     except BaseException:
-        os.unlink(name)
+        Path(name).unlink()
         raise
 
 

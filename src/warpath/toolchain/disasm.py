@@ -1,11 +1,12 @@
 """SASS text for a span of code bytes, by nvdisasm in raw-binary mode, cached by content.
 
-What the text means. With `base` 0 a printed code address is a byte offset from the start of `code`, whatever the
-encoding: BRA, BSSY, WARPSYNC, CALL.REL, RET.REL, LEPC with two operands. These encode pc-relative, so moving the code
-moves their targets and no relocation is needed. With a register (`RET.REL.NODEC R6,0x0`, `CALL.REL.NOINC R6,0x0`) the
-target is register + printed number, which is where the enclosing kernel starts: the register holds an offset in it.
-Only BRX and BRXU print their immediate as stored: `BRX R2,-0xc0` at pc goes to R2 + pc + 16 - 0xc0.
-CALL.ABS and RET.ABS take absolute addresses. Everything else prints as for the cubin, names replaced by numbers.
+What the text means. With `base` 0 a printed code address is a byte offset from the start of `code`, whatever
+the encoding: BRA, BSSY, WARPSYNC, CALL.REL, RET.REL, LEPC with two operands. These encode pc-relative, so
+moving the code moves their targets and no relocation is needed. With a register (`RET.REL.NODEC R6,0x0`,
+`CALL.REL.NOINC R6,0x0`) the target is register + printed number, which is where the enclosing kernel starts:
+the register holds an offset in it. Only BRX and BRXU print their immediate as stored: `BRX R2,-0xc0` at pc
+goes to R2 + pc + 16 - 0xc0. CALL.ABS and RET.ABS take absolute addresses. Everything else prints as for the
+cubin, names replaced by numbers.
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ NOT_CODE = RawInstruction("", "", "")
 def disassemble(code: bytes, sm: int, tools: Tools | None = None, base: int = 0) -> list[RawInstruction]:
     """One entry per 16 bytes of `code`, which runs at address `base` on compute capability `sm` (89).
 
-    Words that are no instruction (padding, data) become `NOT_CODE`. The first call for given bytes costs 0.3 s,
-    later ones read the cache. ValueError when the length is no multiple of 16; ToolError when nvdisasm fails.
+    Words that are no instruction (padding, data) become `NOT_CODE`. The first call for given bytes costs 0.3
+    s, later ones read the cache. ValueError when the length is no multiple of 16; ToolError when nvdisasm
+    fails.
     """
     if len(code) % WORD:
         raise ValueError(f"code of {len(code)} bytes is not a whole number of {WORD}-byte instructions")

@@ -11,7 +11,7 @@ from warpath.toolchain.process import run_tool
 
 
 def assemble_ptx(ptx: bytes, sm: str, tools: Tools | None = None) -> bytes:
-    """The cubin for `sm` (`sm_89`) that ptxas makes of PTX text; ToolError with its message when it refuses."""
+    """The cubin for `sm` (`sm_89`) that ptxas makes of PTX text; ToolError with its message if it refuses."""
     tools = tools or find_tools()
     text = ptx.rstrip(b"\0")
     key = key_of((tools.version, sm, text))

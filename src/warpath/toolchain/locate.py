@@ -66,7 +66,7 @@ def _wheel_versions(site_packages: Path) -> str:
 
 @cache
 def find_tools() -> Tools:
-    """The newest CUDA wheels on the import path; ToolError when a program is missing, with the pip command."""
+    """The newest CUDA wheels on the import path; ToolError with the pip command when a program is missing."""
     roots = [root for entry in sys.path if entry for root in Path(entry).glob("nvidia/cu[0-9]*")]
     for root in sorted(roots, key=lambda path: int(path.name[2:]), reverse=True):
         tools = Tools.at(root)
@@ -81,7 +81,5 @@ def host_compiler() -> Path:
     """Path of g++, which nvcc runs for the host half; ToolError with the command that installs it."""
     path = shutil.which("g++")
     if path is None:
-        raise ToolError(
-            "no host C++ compiler: nvcc needs g++ (Debian/Ubuntu: apt-get install g++; Fedora: dnf install gcc-c++)"
-        )
+        raise ToolError("no host C++ compiler: nvcc needs g++ (Debian/Ubuntu: apt-get install g++)")
     return Path(path)

@@ -15,7 +15,7 @@ _AMOUNT = re.compile(r"(\d+) bytes (smem|cmem\[\d+\])")
 
 
 def virtual_registers(ptx: str) -> dict[str, dict[str, int]]:
-    """Registers declared per kind (`b32`, `b64`, `f32`, `pred`) by every function of a PTX text, by mangled name."""
+    """Registers declared per kind (`b32`, `b64`, `f32`, `pred`) in every function of a PTX text."""
     starts = list(_FUNCTION.finditer(ptx))
     ends = [match.start() for match in starts[1:]] + [len(ptx)]
     found: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""What a build left behind, and the index that finds it again: which files it read, with their fingerprints."""
+"""What a build left behind, and the index that finds it again by the files it read."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Unit:
 class Build:
     """A finished build. Paths point into the cache `folder`, which holds every kept file and `nvcc.log`.
 
-    `ptx_registers` counts virtual registers per function and kind; `usage` is ptxas's resource report per kernel
-    (registers, barriers, stack, spill_stores, spill_loads, shared, constants). `messages` are nvcc's warnings.
-    `device_link` is the cubin that nvlink made (with -rdc=true the one that runs).
+    `ptx_registers` counts virtual registers per function and kind; `usage` is ptxas's resource report per
+    kernel (registers, barriers, stack, spill_stores, spill_loads, shared, constants). `messages` are nvcc's
+    warnings. `device_link` is the cubin that nvlink made (with -rdc=true the one that runs).
     """
 
     key: str
@@ -105,15 +105,14 @@ class Fingerprint(NamedTuple):
         try:
             if self.digest:
                 return _digest(self.path) == self.digest
-            status = os.stat(self.path)
+            status = Path(self.path).stat()
         except OSError:
             return False
         return (status.st_size, status.st_mtime_ns) == (self.size, self.modified_ns)
 
 
 def _digest(path: str) -> str:
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def fingerprints(paths: Iterable[Path], trusted: Path) -> list[Fingerprint]:

@@ -1,0 +1,421 @@
+// Atomic operations on global, generic and shared memory, with and without a returned value. The lanes of a warp act
+// one after the other, lowest first.
+#include <array>
+#include <cmath>
+#include <cstring>
+
+#include "exec/access.hpp"
+#include "exec/operand.hpp"
+#include "exec/run.hpp"
+#include "ops/bind.hpp"
+#include "ops/families.hpp"
+#include "ops/small_float.hpp"
+#include "sm/grid.hpp"
+
+namespace warpath {
+namespace {
+
+// ---- what each operation does to the old value: `a` is the operand, `b` the second one of CAS ----
+
+template <class T>
+struct Add {
+  using Word = T;
+  static T apply(T old, T a, T) { return old + a; }
+};
+template <class T, class Signed>
+struct Min {
+  using Word = T;
+  static T apply(T old, T a, T) { return static_cast<Signed>(a) < static_cast<Signed>(old) ? a : old; }
+};
+template <class T, class Signed>
+struct Max {
+  using Word = T;
+  static T apply(T old, T a, T) { return static_cast<Signed>(a) > static_cast<Signed>(old) ? a : old; }
+};
+template <class T>
+struct And {
+  using Word = T;
+  static T apply(T old, T a, T) { return old & a; }
+};
+template <class T>
+struct Or {
+  using Word = T;
+  static T apply(T old, T a, T) { return old | a; }
+};
+template <class T>
+struct Xor {
+  using Word = T;
+  static T apply(T old, T a, T) { return old ^ a; }
+};
+template <class T>
+struct Exchange {
+  using Word = T;
+  static T apply(T, T a, T) { return a; }
+};
+template <class T>
+struct CompareSwap {
+  using Word = T;
+  static T apply(T old, T a, T b) { return old == a ? b : old; }
+};
+struct Increment {
+  using Word = u32;
+  static u32 apply(u32 old, u32 a, u32) { return old >= a ? 0 : old + 1; }
+};
+struct Decrement {
+  using Word = u32;
+  static u32 apply(u32 old, u32 a, u32) { return old == 0 || old > a ? a : old - 1; }
+};
+struct CountOne {  // POPC.INC
+  using Word = u32;
+  static u32 apply(u32 old, u32, u32) { return old + 1; }
+};
+
+template <bool kFlush>
+struct AddFloat {
+  using Word = u32;
+  static u32 flush(u32 bits) { return kFlush && (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits; }
+  static u32 apply(u32 old, u32 a, u32) {
+    const u32 left = flush(old), right = flush(a);
+    float x, y;
+    std::memcpy(&x, &left, 4);
+    std::memcpy(&y, &right, 4);
+    const float sum = x + y;
+    u32 bits;
+    std::memcpy(&bits, &sum, 4);
+    return std::isnan(sum) ? 0x7fffffffu : flush(bits);
+  }
+};
+struct AddDouble {
+  using Word = u64;
+  static u64 apply(u64 old, u64 a, u64) {
+    double x, y;
+    std::memcpy(&x, &old, 8);
+    std::memcpy(&y, &a, 8);
+    const double sum = x + y;
+    u64 bits;
+    std::memcpy(&bits, &sum, 8);
+    return std::isnan(sum) ? 0xfff8000000000000ull : bits;
+  }
+};
+struct AddHalf2 {
+  using Word = u32;
+  static u32 apply(u32 old, u32 a, u32) {
+    const u32 low = float_to_half(half_to_float(static_cast<u16>(old)) + half_to_float(static_cast<u16>(a)));
+    const u32 high = float_to_half(half_to_float(static_cast<u16>(old >> 16)) + half_to_float(static_cast<u16>(a >> 16)));
+    return low | high << 16;
+  }
+};
+struct AddBfloat2 {
+  using Word = u32;
+  static u32 apply(u32 old, u32 a, u32) {
+    const u32 low = float_to_bfloat(bfloat_to_float(static_cast<u16>(old)) + bfloat_to_float(static_cast<u16>(a)));
+    const u32 high =
+        float_to_bfloat(bfloat_to_float(static_cast<u16>(old >> 16)) + bfloat_to_float(static_cast<u16>(a >> 16)));
+    return low | high << 16;
+  }
+};
+
+struct Word128 {
+  u64 lo, hi;
+  bool operator==(const Word128&) const = default;
+};
+
+// ---- operands ----
+
+template <class T>
+struct LaneValues {
+  alignas(64) T v[kLanes];
+};
+
+void read_lanes(const Warp& warp, const Operand& op, LaneValues<u32>& out) {
+  Row scratch;
+  std::memcpy(out.v, raw32(warp, op, scratch), sizeof out.v);
+}
+void read_lanes(const Warp& warp, const Operand& op, LaneValues<u64>& out) {
+  Row64 wide;
+  raw64(warp, op, wide);
+  std::memcpy(out.v, wide.v, sizeof out.v);
+}
+void read_lanes(const Warp& warp, const Operand& op, LaneValues<Word128>& out) {
+  const u32* rows[4];
+  for (u32 word = 0; word < 4; ++word) {
+    rows[word] = warp.read_row(op.reg == kRZ ? kRZ : static_cast<u16>(op.reg + word));
+  }
+  for (int lane = 0; lane < kLanes; ++lane) {
+    out.v[lane] = {static_cast<u64>(rows[1][lane]) << 32 | rows[0][lane],
+                   static_cast<u64>(rows[3][lane]) << 32 | rows[2][lane]};
+  }
+}
+
+void write_lanes(Warp& warp, u16 reg, const LaneValues<u32>& values, u32 mask) { write32(warp, reg, values.v, mask); }
+void write_lanes(Warp& warp, u16 reg, const LaneValues<u64>& values, u32 mask) {
+  Row64 wide;
+  std::memcpy(wide.v, values.v, sizeof wide.v);
+  write64(warp, reg, wide, mask);
+}
+void write_lanes(Warp& warp, u16 reg, const LaneValues<Word128>& values, u32 mask) {
+  if (reg == kRZ) return;
+  for_lanes(mask, [&](u32 lane) {
+    const u64 halves[2] = {values.v[lane].lo, values.v[lane].hi};
+    for (u32 word = 0; word < 4; ++word) {
+      warp.write_row(static_cast<u16>(reg + word))[lane] = static_cast<u32>(halves[word / 2] >> (word % 2 * 32));
+    }
+  });
+}
+
+// Where the parts of an atomic instruction stand among its operands; -1 = absent.
+struct Layout {
+  i8 address;
+  i8 predicate = -1;
+  i8 result = -1;
+};
+constexpr Layout kReduce{0};
+constexpr Layout kGlobal{2, 0, 1};
+constexpr Layout kShared{1, -1, 0};
+
+// One lane's read-modify-write. Only reductions on integers run beside other host threads.
+template <class Op>
+typename Op::Word modify(typename Op::Word* place, typename Op::Word a, typename Op::Word b, bool alone) {
+  using Word = typename Op::Word;
+  Word old;
+  if constexpr (sizeof(Word) <= 8) {
+    if (!alone) {
+      old = __atomic_load_n(place, __ATOMIC_RELAXED);
+      while (!__atomic_compare_exchange_n(place, &old, Op::apply(old, a, b), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+      }
+      return old;
+    }
+  }
+  std::memcpy(&old, place, sizeof old);
+  const Word fresh = Op::apply(old, a, b);
+  std::memcpy(place, &fresh, sizeof fresh);
+  return old;
+}
+
+template <class Op, class Offset>
+void modify_lanes(u8* base, const Offset* offset, u32 mask, const LaneValues<typename Op::Word>& a,
+                  const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old, bool alone) {
+  using Word = typename Op::Word;
+  for_lanes(mask, [&](u32 lane) {
+    old.v[lane] = modify<Op>(reinterpret_cast<Word*>(base + offset[lane]), a.v[lane], b.v[lane], alone);
+  });
+}
+
+template <class Op>
+void modify_global(Warp& warp, const Instr& in, u32 mask, Row64& address, const LaneValues<typename Op::Word>& a,
+                   const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old) {
+  constexpr u32 kBytes = sizeof(typename Op::Word);
+  Worker& worker = *warp.worker;
+  if (worker.observe) observe_wide(worker, in, Space::Global, mask, kBytes, AccessKind::Atomic, address);
+  u8* base = translate(warp, in, mask, kBytes, AccessKind::Atomic, address);
+  modify_lanes<Op>(base, address.v, mask, a, b, old, worker.alone);
+}
+
+template <class Op>
+void modify_shared(Warp& warp, const Instr& in, u32 mask, const Row& offset, const LaneValues<typename Op::Word>& a,
+                   const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old) {
+  constexpr u32 kBytes = sizeof(typename Op::Word);
+  Worker& worker = *warp.worker;
+  if (worker.observe) observe_narrow(worker, in, Space::Shared, mask, kBytes, AccessKind::Atomic, offset);
+  check_shared(warp, in, mask, kBytes, AccessKind::Atomic, offset);
+  modify_lanes<Op>(warp.cta->shared.data(), offset.v, mask, a, b, old, true);
+}
+
+template <class Op>
+void read_sources(const Warp& warp, const Instr& in, const Layout& at, LaneValues<typename Op::Word>& a,
+                  LaneValues<typename Op::Word>& b) {
+  const int first = at.address + 1;
+  if (in.operand_count > first) read_lanes(warp, in.operands[first], a);
+  if (in.operand_count > first + 1) read_lanes(warp, in.operands[first + 1], b);
+}
+
+template <class Op, const Layout& kAt>
+void exec_global(Warp& warp, const Instr& in, u32 mask) {
+  LaneValues<typename Op::Word> a, b, old;
+  read_sources<Op>(warp, in, kAt, a, b);
+  Row64 address;
+  wide_addresses(warp, in, in.operands[kAt.address], mask, address);
+  modify_global<Op>(warp, in, mask, address, a, b, old);
+  if constexpr (kAt.result >= 0) {
+    write_lanes(warp, in.operands[kAt.result].reg, old, mask);
+    write_pred(warp, in.operands[kAt.predicate], mask, mask);
+    if (in.flags & kPolls) charge_poll(*warp.worker);
+  }
+}
+
+// The address may be shared: packed halves are not done there (the predicate then says no, and the code falls back).
+constexpr u32 kGlobalOnly = 1u << 4;
+
+template <class Op>
+void exec_generic(Warp& warp, const Instr& in, u32 mask) {
+  LaneValues<typename Op::Word> a, b, old;
+  read_sources<Op>(warp, in, kGlobal, a, b);
+  Row64 address;
+  wide_addresses(warp, in, in.operands[kGlobal.address], mask, address);
+  const Windows windows = split_windows(warp, mask, address);
+  if (windows.local != 0) {
+    const u32 lane = lowest_lane(windows.local);
+    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address.v[lane], sizeof(typename Op::Word), AccessKind::Atomic,
+                "atomic operation on local memory");
+  }
+  const u32 global = mask & ~windows.shared;
+  const bool shared_too = (in.flags & kGlobalOnly) == 0;
+  if (windows.shared != 0 && shared_too) {
+    Row offset;
+    window_offsets(address, warp.worker->grid->spec().shared_window, windows.shared, offset);
+    modify_shared<Op>(warp, in, windows.shared, offset, a, b, old);
+  }
+  if (global != 0) {
+    keep_lanes(global, address);
+    modify_global<Op>(warp, in, global, address, a, b, old);
+  }
+  const u32 done = shared_too ? mask : global;
+  write_lanes(warp, in.operands[kGlobal.result].reg, old, done);
+  write_pred(warp, in.operands[kGlobal.predicate], done, mask);
+  if (in.flags & kPolls) charge_poll(*warp.worker);
+}
+
+template <class Op>
+void exec_shared(Warp& warp, const Instr& in, u32 mask) {
+  LaneValues<typename Op::Word> a, b, old;
+  read_sources<Op>(warp, in, kShared, a, b);
+  Row offset;
+  narrow_addresses(warp, in.operands[kShared.address], mask, offset);
+  modify_shared<Op>(warp, in, mask, offset, a, b, old);
+  write_lanes(warp, in.operands[kShared.result].reg, old, mask);
+}
+
+// ATOMS.CAST: compare and swap that answers whether it swapped: 1 or 0 in a register, or a predicate (sm_100 on).
+template <class Word>
+void exec_cast(Warp& warp, const Instr& in, u32 mask) {
+  LaneValues<Word> a, b, old;
+  read_sources<CompareSwap<Word>>(warp, in, kShared, a, b);
+  Row offset;
+  narrow_addresses(warp, in.operands[kShared.address], mask, offset);
+  modify_shared<CompareSwap<Word>>(warp, in, mask, offset, a, b, old);
+  u32 swapped = 0;
+  for_lanes(mask, [&](u32 lane) { swapped |= old.v[lane] == a.v[lane] ? 1u << lane : 0u; });
+  const Operand& result = in.operands[kShared.result];
+  if (result.kind == OperandKind::Pred) {
+    write_pred(warp, result, swapped, mask);
+    return;
+  }
+  for_lanes(mask, [&](u32 lane) { old.v[lane] = (swapped >> lane) & 1; });
+  write_lanes(warp, result.reg, old, mask);
+}
+
+// ---- bind ----
+
+enum class Place : u8 { Reduce, Global, Generic, Shared };
+
+template <class Op>
+ExecFn at_place(Place place) {
+  switch (place) {
+    case Place::Reduce: return exec_global<Op, kReduce>;
+    case Place::Global: return exec_global<Op, kGlobal>;
+    case Place::Generic: return exec_generic<Op>;
+    case Place::Shared:
+      if constexpr (sizeof(typename Op::Word) <= 8) return exec_shared<Op>;
+  }
+  return nullptr;
+}
+
+template <class T, class Signed>
+ExecFn pick_integer(const InstrText& text, Place place, bool is_signed) {
+  if (text.has("ADD")) return at_place<Add<T>>(place);
+  if (text.has("MIN")) return is_signed ? at_place<Min<T, Signed>>(place) : at_place<Min<T, T>>(place);
+  if (text.has("MAX")) return is_signed ? at_place<Max<T, Signed>>(place) : at_place<Max<T, T>>(place);
+  if (text.has("AND")) return at_place<And<T>>(place);
+  if (text.has("OR")) return at_place<Or<T>>(place);
+  if (text.has("XOR")) return at_place<Xor<T>>(place);
+  if (text.has("EXCH")) return at_place<Exchange<T>>(place);
+  if (text.has("CAS")) return at_place<CompareSwap<T>>(place);
+  return nullptr;
+}
+
+ExecFn pick(const InstrText& text, Place place) {
+  const bool add = text.has("ADD");
+  if (text.has("F32")) return !add ? nullptr : text.has("FTZ") ? at_place<AddFloat<true>>(place) : at_place<AddFloat<false>>(place);
+  if (text.has("F64")) return add ? at_place<AddDouble>(place) : nullptr;
+  if (text.has("F16x2")) return add ? at_place<AddHalf2>(place) : nullptr;
+  if (text.has("BF16x2")) return add ? at_place<AddBfloat2>(place) : nullptr;
+  if (text.has("POPC")) return text.has("INC") ? at_place<CountOne>(place) : nullptr;
+  if (text.has("INC")) return at_place<Increment>(place);
+  if (text.has("DEC")) return at_place<Decrement>(place);
+  if (text.has("128")) {
+    if (text.has("EXCH")) return at_place<Exchange<Word128>>(place);
+    return text.has("CAS") ? at_place<CompareSwap<Word128>>(place) : nullptr;
+  }
+  if (text.has("64") || text.has("S64")) return pick_integer<u64, i64>(text, place, text.has("S64"));
+  return pick_integer<u32, i32>(text, place, text.has("S32"));
+}
+
+bool is_source(const Operand& op) { return op.kind == OperandKind::Reg || op.kind == OperandKind::UReg; }
+
+std::string check_sources(const InstrText& text, std::size_t first) {
+  const std::size_t needed = text.has("CAS") || text.has("CAST") ? 2 : text.has("POPC") ? 0 : 1;
+  if (text.operands.size() != first + needed) return "unexpected number of operands";
+  for (std::size_t i = first; i < text.operands.size(); ++i) {
+    if (!is_source(text.operands[i])) return "operand " + text.operand_texts[i] + " is not a register";
+  }
+  return "";
+}
+
+std::string finish(const InstrText& text, Instr& out, Place place) {
+  const bool wide_scope = text.has("GPU") || text.has("SYS");
+  out.flags = (text.has("E") ? kWideAddress : 0) | (wide_scope && text.has("CAS") ? kPolls : 0);
+  if (text.has("F16x2") || text.has("BF16x2")) out.flags |= kGlobalOnly;
+  out.exec = pick(text, place);
+  return out.exec == nullptr ? "this operation and type are not declared together" : "";
+}
+
+std::string bind_returning(const InstrText& text, Instr& out) {
+  const auto& ops = text.operands;
+  if (ops.size() < 4 || ops[0].kind != OperandKind::Pred || ops[1].kind != OperandKind::Reg || ops[2].kind != OperandKind::Mem) {
+    return "expected a predicate, a register and an address";
+  }
+  const std::string error = check_sources(text, 3);
+  if (!error.empty()) return error;
+  return finish(text, out, text.mnemonic == "ATOM" ? Place::Generic : Place::Global);
+}
+
+std::string bind_reduction(const InstrText& text, Instr& out) {
+  if (text.operands.empty() || text.operands[0].kind != OperandKind::Mem) return "expected an address";
+  const std::string error = check_sources(text, 1);
+  return error.empty() ? finish(text, out, Place::Reduce) : error;
+}
+
+std::string bind_shared(const InstrText& text, Instr& out) {
+  const auto& ops = text.operands;
+  if (ops.size() < 2 || ops[1].kind != OperandKind::Mem) return "expected a result and an address";
+  const bool cast = text.has("CAST");
+  if (ops[0].kind != OperandKind::Reg && !(cast && ops[0].kind == OperandKind::Pred)) return "expected a result register";
+  if (text.has("POPC") && ops[0].reg != kRZ) return "the value that POPC.INC returns is not known";
+  const std::string error = check_sources(text, 2);
+  if (!error.empty()) return error;
+  if (!cast) return finish(text, out, Place::Shared);
+  out.exec = text.has("64") ? exec_cast<u64> : exec_cast<u32>;
+  return "";
+}
+
+#define ATOMIC_MODIFIERS \
+  "E ADD MIN MAX INC DEC AND OR XOR EXCH 64 128 S32 U32 S64 U64 F32 F64 F16x2 BF16x2 FTZ RN STRONG SYS GPU SM CTA " \
+  "VC PRIVATE EF EL LU NA"
+
+constexpr std::array kOps = {
+    OpDecl{"ATOM", ATOMIC_MODIFIERS " CAS", Pipe::Lsu, Latency::Variable, bind_returning},
+    OpDecl{"ATOMG", ATOMIC_MODIFIERS " CAS", Pipe::Lsu, Latency::Variable, bind_returning},
+    OpDecl{"RED", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},
+    OpDecl{"REDG", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},
+    OpDecl{"ATOMS", "ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST SPIN POPC 32 64 S32 U32 S64 U64", Pipe::Lsu,
+           Latency::Variable, bind_shared},
+};
+
+}  // namespace
+
+const Family& atomic_family() {
+  static const Family family{"atomic", kOps};
+  return family;
+}
+
+}  // namespace warpath

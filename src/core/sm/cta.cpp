@@ -1,0 +1,120 @@
+#include "sm/cta.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sm/grid.hpp"
+
+namespace warpath {
+namespace {
+
+// Threads counted at a barrier that names its thread count: hardware counts warps, so the missing lanes of a warp whose
+// living lanes are all here count as well.
+u32 counted_threads(const Cta& cta, u32 id) {
+  u32 threads = cta.barriers[id].arrived;
+  for (const Warp& warp : cta.warps) {
+    u32 here = 0;
+    for_lanes(warp.at_barrier, [&](u32 lane) { here += warp.lane_wait[lane] == id ? 1 : 0; });
+    if (here == 0) continue;
+    const u32 gone = static_cast<u32>(__builtin_popcount(warp.exited));
+    threads += here + gone == kLanes ? kLanes : here;
+  }
+  return threads;
+}
+
+void release(Cta& cta, u32 id) {
+  CtaBarrier& barrier = cta.barriers[id];
+  for (Warp& warp : cta.warps) {
+    u32 here = 0;
+    for_lanes(warp.at_barrier, [&](u32 lane) { here |= warp.lane_wait[lane] == id ? 1u << lane : 0u; });
+    if (here == 0) continue;
+    warp.at_barrier &= ~here;
+    warp.ready |= here;
+    warp.barrier_count = barrier.votes;
+    warp.barrier_vote = barrier.all;
+  }
+  barrier = CtaBarrier{};
+}
+
+void complete_if_full(Cta& cta, u32 id) {
+  const CtaBarrier& barrier = cta.barriers[id];
+  const u32 here = barrier.waiting + barrier.arrived;
+  if (here == 0) return;
+  const bool full = barrier.expected == 0 ? here >= cta.live : counted_threads(cta, id) >= barrier.expected;
+  if (full) release(cta, id);
+}
+
+}  // namespace
+
+Cta::Cta(const GridSpec& spec, u32 rows_per_warp) {
+  const u32 threads = spec.block[0] * spec.block[1] * spec.block[2];
+  const u32 count = (threads + kLanes - 1) / kLanes;
+  warps.resize(count);
+  rows.resize(std::size_t{count} * rows_per_warp);
+  shared.resize(spec.shared_bytes);
+  local.resize(std::size_t{count} * spec.local_bytes * kLanes);
+  for (u32 w = 0; w < count; ++w) {
+    warps[w].id = w;
+    warps[w].rows = rows.data() + std::size_t{w} * rows_per_warp;
+    warps[w].local = local.data() + std::size_t{w} * spec.local_bytes * kLanes;
+  }
+}
+
+void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank* banks) {
+  index = block;
+  id[0] = static_cast<u32>(block % spec.grid[0]);
+  id[1] = static_cast<u32>(block / spec.grid[0] % spec.grid[1]);
+  id[2] = static_cast<u32>(block / spec.grid[0] / spec.grid[1]);
+  sm = static_cast<u32>(block % spec.sms);
+  slot = static_cast<u32>(block / spec.sms % spec.blocks_per_sm);
+  live = spec.block[0] * spec.block[1] * spec.block[2];
+  clock = 0;
+  barriers.fill(CtaBarrier{});
+  // Hardware leaves what was there; zero is the same on every run.
+  std::memset(rows.data(), 0, rows.size() * sizeof(Row));
+  std::fill(shared.begin(), shared.end(), u8{0});
+  std::fill(local.begin(), local.end(), u8{0});
+  u32 threads = live;
+  for (Warp& warp : warps) {
+    const u32 lanes = std::min<u32>(threads, kLanes);
+    threads -= lanes;
+    warp.pc = spec.entry;
+    warp.active = lanes == kLanes ? kFullMask : (1u << lanes) - 1;
+    warp.exited = ~warp.active;
+    warp.ready = warp.at_convergence = warp.at_warpsync = warp.at_barrier = warp.exclusive = 0;
+    warp.trips = 0;
+    warp.cta = this;
+    warp.worker = &worker;
+    warp.banks = banks;
+    std::fill_n(warp.pred, 7, 0u);
+    std::fill_n(warp.upred, 7, 0u);
+    std::memset(warp.ureg, 0, sizeof warp.ureg);
+  }
+}
+
+void barrier_arrive(Warp& warp, u32 mask, u32 id, u32 expected, BarrierMode mode, u32 votes) {
+  Cta& cta = *warp.cta;
+  CtaBarrier& barrier = cta.barriers[id];
+  if (expected != 0) barrier.expected = expected;
+  const u32 lanes = static_cast<u32>(__builtin_popcount(mask));
+  if (mode == BarrierMode::Arrive) {
+    barrier.arrived += (mask | warp.exited) == kFullMask ? kLanes : lanes;
+  } else {
+    barrier.waiting += lanes;
+    barrier.votes += static_cast<u32>(__builtin_popcount(votes & mask));
+    barrier.all = barrier.all && (votes & mask) == mask;
+    for_lanes(mask, [&](u32 lane) {
+      warp.lane_wait[lane] = static_cast<u8>(id);
+      warp.lane_pc[lane] = warp.pc;
+    });
+    warp.at_barrier |= mask;
+    warp.active &= ~mask;
+  }
+  complete_if_full(cta, id);
+}
+
+void barrier_recheck(Cta& cta) {
+  for (u32 id = 0; id < kCtaBarriers; ++id) complete_if_full(cta, id);
+}
+
+}  // namespace warpath

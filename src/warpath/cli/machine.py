@@ -1,0 +1,66 @@
+"""The wiring: a board becomes memory, a model GPU, a driver and a session that runs one program on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpath.cli.target import shim_directory
+
+if TYPE_CHECKING:
+    from warpath.driver.context import Driver
+    from warpath.frontend.gpu import ModelGpu
+    from warpath.gpu.spec import Gpu
+    from warpath.host.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A model GPU with its driver, and the session that will run the program."""
+
+    gpu: Gpu
+    model: ModelGpu
+    driver: Driver
+    session: Session
+
+
+def make_machine(
+    gpu: Gpu,
+    program: Path,
+    arguments: Sequence[str],
+    *,
+    eager: bool,
+    count: bool,
+    threads: int = 0,
+    capture: bool = False,
+    timeout: float | None = None,
+    observers: Sequence[Any] = (),
+) -> Machine:
+    """Set everything up for one run of `program`; nothing is started yet.
+
+    `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
+    (0: all), `capture` keeps the program's stdout for the report.
+    """
+    from warpath import _core
+    from warpath.driver.context import Driver
+    from warpath.frontend.execution import Options
+    from warpath.frontend.gpu import ModelGpu
+    from warpath.host.arena import HostArena
+    from warpath.host.session import Session
+    from warpath.toolchain.disasm import disassemble
+    from warpath.toolchain.jit import assemble_ptx
+
+    memory = _core.Memory()
+    arena = HostArena()
+    memory.reserve(arena.base, arena.size, arena.fd)
+    options = Options(threads=threads, count=count)
+    model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
+    model.observers.extend(observers)
+    driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager)
+    session = Session(
+        program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout
+    )
+    return Machine(gpu, model, driver, session)

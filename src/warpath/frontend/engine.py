@@ -1,0 +1,147 @@
+"""What all engines share: method dispatch, the machine they work on, and how they say that they made
+progress.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from warpath.command.gpfifo import Entry
+from warpath.command.methods import Method
+from warpath.errors import UnsupportedError
+from warpath.frontend.core_api import Memory
+from warpath.frontend.semaphore import Clock, ReleaseWrite, release
+
+
+class Progress(Enum):
+    """What an engine has to say when it hands control back before it is done."""
+
+    MOVED = "moved"  # more to do, some was done
+    BLOCKED = "blocked"  # waits for memory to change
+
+
+Steps = Iterator[Progress]
+Handler = Callable[[Method], Steps | None]
+
+
+class ChannelFault(Exception):
+    """Work that a real GPU would stop the channel for; `record` is what the driver gets to see."""
+
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        super().__init__(str(record.get("kind", "fault")))
+        self.record = dict(record)
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One ring entry as it was fetched: where it stood, its bytes, and the methods of its segment."""
+
+    token: int
+    index: int
+    raw: bytes
+    entry: Entry
+    methods: tuple[Method, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Bytes moved by an engine: `kind` is copy, fill or inline; `src` is 0 where there is none. Pitches in
+    bytes.
+    """
+
+    token: int
+    kind: str
+    src: int
+    dst: int
+    width: int
+    height: int
+    src_pitch: int
+    dst_pitch: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes written."""
+        return self.width * self.height
+
+
+@dataclass(slots=True)
+class Machine:
+    """The parts of the GPU that engines share. `observers` may have any of on_entry, on_copy,
+    on_launch_start, on_launch.
+    """
+
+    memory: Memory
+    clock: Clock = field(default_factory=Clock)
+    observers: list[Any] = field(default_factory=list[Any])
+
+    def notify(self, event: str, *arguments: object) -> None:
+        """Call `event` of every observer that has it."""
+        for observer in self.observers:
+            method = getattr(observer, event, None)
+            if method is not None:
+                method(*arguments)
+
+    def release(self, write: ReleaseWrite) -> None:
+        """Write a semaphore."""
+        release(self.memory, self.clock, write)
+
+
+class Engine:
+    """Executes the methods of one class bound to one subchannel of a channel.
+
+    A method is handled, kept as state by name, or accepted because it changes nothing that the model has.
+    Anything else is refused by name.
+    """
+
+    kept: frozenset[str] = frozenset()
+    accepted: frozenset[str] = frozenset()
+
+    def __init__(self, machine: Machine, token: int) -> None:
+        self.machine = machine
+        self.token = token
+        self.submission: Submission | None = None
+        self.state: dict[str, int] = {}
+        self.handlers: dict[str, Handler] = {}
+
+    def execute(self, method: Method) -> Steps | None:
+        """Carry out a method; the steps of the work when it may take long or wait."""
+        if method.spec is None:
+            raise UnsupportedError(f"class {method.class_id or 0:#06x}: {method.describe()}")
+        name = method.spec.name
+        handler = self.handlers.get(name)
+        if handler is not None:
+            return handler(method)
+        if name in self.kept:
+            self.state[name] = method.value
+        elif name not in self.accepted:
+            raise UnsupportedError(f"class {method.class_id or 0:#06x}: {method.describe()} has no model")
+        return None
+
+    def value(self, name: str) -> int:
+        """A kept value, 0 when never written."""
+        return self.state.get(name, 0)
+
+    def address(self, upper: str, lower: str) -> int:
+        """A 64-bit address kept in two methods."""
+        return self.value(upper) << 32 | self.value(lower)
+
+
+def field_name(method: Method, field_: str) -> str:
+    """The header's name for the value of a field, or the number as text."""
+    assert method.spec is not None
+    for spec in method.spec.fields:
+        if spec.name == field_:
+            value = spec.bits.get(method.value)
+            return spec.names.get(value, str(value))
+    return ""
+
+
+def require(method: Method, **expected: str) -> None:
+    """UnsupportedError unless every named field that the class has reads as given."""
+    for name, text in expected.items():
+        found = field_name(method, name)
+        if found not in ("", text):
+            raise UnsupportedError(f"{method.name} with {name}={found} has no model, only {text}")

@@ -1,0 +1,104 @@
+"""Runs launches on the core: code read from memory becomes programs, grids are stepped to their end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warpath.frontend.core_api import Core, Text
+from warpath.frontend.engine import ChannelFault, Machine, Progress, Steps
+from warpath.frontend.launch import Launch
+from warpath.gpu.spec import Gpu
+
+Disassemble = Callable[[bytes], Sequence[Text]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How grids run: warp instructions per step, host threads (0 = all), whether to count."""
+
+    budget: int = 4_000_000
+    threads: int = 0
+    count: bool = True
+
+
+@dataclass(slots=True)
+class _Code:
+    """The code of one allocation; `fetched` is the instruction cache's age when it was last read."""
+
+    base: int
+    digest: bytes
+    program: Any
+    fetched: int
+
+
+class Executor:
+    """The part of the GPU that runs code. One program is made per allocation of code and kept while its
+    bytes last.
+
+    As on hardware, code is looked at again only after an invalidation of the instruction cache.
+    """
+
+    def __init__(
+        self, core: Core, machine: Machine, spec: Gpu, disassemble: Disassemble, options: Options
+    ) -> None:
+        self._core = core
+        self._machine = machine
+        self._spec = spec
+        self._disassemble = disassemble
+        self._options = options
+        self._codes: dict[int, _Code] = {}
+        self._age = 0
+
+    def invalidate_instructions(self) -> None:
+        """Look at memory again before the next launch."""
+        self._age += 1
+
+    def program(self, va: int) -> Any:
+        """The core's program for the code around `va`."""
+        base, size = self._machine.memory.extent(va)
+        code = self._codes.get(base)
+        if code is not None and code.fetched == self._age:
+            return code.program
+        data = self._machine.memory.read(base, size)
+        digest = hashlib.blake2b(data).digest()
+        if code is None or code.digest != digest:
+            program = self._core.Program(self._spec.sm.number, base, data, self._disassemble(data))
+            code = self._codes[base] = _Code(base, digest, program, self._age)
+        code.fetched = self._age
+        return code.program
+
+    def run(self, launch: Launch) -> Steps:
+        """Run a launch to its end; ChannelFault when the grid faults."""
+        self._machine.notify("on_launch_start", launch)
+        grid = self._grid(launch)
+        while (status := grid.step(self._options.budget, self._options.threads)) == "running":
+            yield Progress.MOVED
+        launch.counters = dict(grid.counters)
+        self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
+        if status == "fault":
+            launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
+        self._machine.notify("on_launch", launch)
+        if launch.fault is not None:
+            raise ChannelFault({**launch.fault, "program_va": launch.work.program_va})
+
+    def _grid(self, launch: Launch) -> Any:
+        work = launch.work
+        return self._core.Grid(
+            self._machine.memory,
+            self.program(work.program_va),
+            work.program_va,
+            work.grid,
+            work.block,
+            work.registers,
+            work.shared,
+            work.local_high,
+            launch.banks,
+            launch.windows.shared,
+            launch.windows.local,
+            self._spec.sms,
+            launch.occupancy.blocks_per_sm,
+            self._options.count,
+        )

@@ -1,0 +1,1 @@
+"""Hardware-recorded instruction semantics: forms, inputs, build, record and replay."""

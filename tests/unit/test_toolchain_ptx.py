@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from warpath.toolchain.ptx import ptxas_usage, virtual_registers
+
+PTX = """
+.extern .func  (.param .b32 func_retval0) vprintf
+(
+\t.param .b64 vprintf_param_0
+)
+;
+.visible .entry _Z4vaddPf(
+\t.param .u64 .ptr .align 1 _Z4vaddPf_param_0
+)
+.maxntid 128, 1, 1
+{
+\t.reg .pred \t%p<2>;
+\t.reg .b32 \t%r<6>;
+\t.reg .b64 \t%rd<11>;
+\t{
+\t.reg .b32 temp_param_reg;
+\t}
+}
+.func  (.param .b32 func_retval0) _Z5twicei(
+\t.param .b32 _Z5twicei_param_0
+)
+{
+\t.reg .b32 \t%r<4>;
+}
+"""
+
+USAGE = """\
+ptxas info    : 95 bytes gmem, 32 bytes cmem[3]
+ptxas info    : Compiling entry function '_Z2k1Pii' for 'sm_89'
+ptxas info    : Function properties for _Z2k1Pii
+    24 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads
+ptxas info    : Used 26 registers, used 1 barriers, 128 bytes smem, 364 bytes cmem[0]
+ptxas info    : Function properties for _Z2f1i
+    8 bytes stack frame, 99 bytes spill stores, 99 bytes spill loads
+ptxas info    : Compiling entry function 'tiny' for 'sm_89'
+ptxas info    : Function properties for tiny
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 4 registers
+"""
+
+
+def test_virtual_registers_per_function_and_kind() -> None:
+    assert virtual_registers(PTX) == {
+        "vprintf": {},
+        "_Z4vaddPf": {"pred": 2, "b32": 7, "b64": 11},
+        "_Z5twicei": {"b32": 4},
+    }
+
+
+def test_resource_usage_of_kernels_only() -> None:
+    usage = ptxas_usage(USAGE)
+    assert list(usage) == ["_Z2k1Pii", "tiny"]
+    first = usage["_Z2k1Pii"]
+    assert (first.registers, first.barriers, first.stack, first.shared) == (26, 1, 24, 128)
+    assert (first.spill_stores, first.spill_loads) == (4, 8)
+    assert first.constants == {"cmem[0]": 364}
+    assert usage["tiny"].as_dict() == {
+        "registers": 4,
+        "barriers": 0,
+        "stack": 0,
+        "spill_stores": 0,
+        "spill_loads": 0,
+        "shared": 0,
+        "constants": {},
+    }
