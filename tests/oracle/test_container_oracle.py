@@ -1,4 +1,4 @@
-"""Our reading of containers and code against NVIDIA's own tools, over a program built for every generation."""
+"""Our reading of containers and code against NVIDIA's tools, on a program built for every generation."""
 
 from __future__ import annotations
 
@@ -144,4 +144,4 @@ def test_attributes_and_relocations_are_named_as_cuobjdump_names_them(
         if not section.name.startswith(".nv.merc")
         for entry in cubin.relocations(section.name)
     )
-    assert ours == [each for each in theirs]
+    assert ours == theirs

@@ -1,4 +1,4 @@
-"""Stand-ins for the compiled core, and a little driver: enough to drive the front end through memory alone."""
+"""Stand-ins for the compiled core, and a little driver: the front end is driven through memory alone."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_methods_without_a_model_stop_the_run_by_name(rig: Rig) -> None:
     rig.gpu.run()
 
 
-@pytest.mark.parametrize("words", [(0x20012000, 0xDEAD), (0x200120FF, 1), (0x20010001, 1)])
+@pytest.mark.parametrize("words", [(0x20012000, 0xDEAD), (0x20012403, 1), (0x20010001, 1)])
 def test_unknown_classes_and_methods_stop_the_run(rig: Rig, words: tuple[int, ...]) -> None:
     writer = rig.writer()
     segments.bind(writer)

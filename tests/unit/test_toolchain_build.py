@@ -131,6 +131,11 @@ def test_several_sources_link_device_code_across_files(project: Path, stand_in: 
     assert [unit.source.name for unit in made.units] == ["main.cu", "other.cu"]
     assert made.device_link is not None
     assert "_Z1gPi" in Cubin(made.device_link.read_bytes()).kernels
+    (program,) = [fatbin for fatbin in from_elf(made.program.read_bytes()) if fatbin.elfs()]
+    assert program.elfs()[0].payload() == made.device_link.read_bytes()
+    assert made.units[1].host_object is not None
+    (relocatable,) = from_elf(made.units[1].host_object.read_bytes())
+    assert not Cubin(relocatable.elfs()[0].payload()).kernels
 
 
 def test_a_compile_error_carries_nvccs_words_and_leaves_no_folder(project: Path, stand_in: Path) -> None:

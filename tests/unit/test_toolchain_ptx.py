@@ -51,6 +51,11 @@ def test_virtual_registers_per_function_and_kind() -> None:
     }
 
 
+def test_text_without_functions() -> None:
+    assert virtual_registers(".version 9.0\n.target sm_89\n") == {}
+    assert ptxas_usage("") == {}
+
+
 def test_resource_usage_of_kernels_only() -> None:
     usage = ptxas_usage(USAGE)
     assert list(usage) == ["_Z2k1Pii", "tiny"]

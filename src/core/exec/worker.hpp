@@ -53,6 +53,7 @@ struct Worker {
   Access access;
   bool observe = false;  // fill `access` (and count) at every memory instruction
   bool alone = true;     // no other host thread runs this grid: atomics need no locked operations
+  i64 slice = 0;         // length of the running slice
   i64 left = 0;          // instructions until the running slice ends
   u64 polls = 0;         // accesses of the kind spin loops make, in this slice
 };

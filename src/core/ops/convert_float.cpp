@@ -206,7 +206,7 @@ FloatType source_float_type(const InstrText& text) {
 }
 
 std::string bind_f2f(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
   std::vector<FloatType> types;
   for (const std::string& name : text.modifiers) {
     FloatType type;
@@ -219,7 +219,7 @@ std::string bind_f2f(const InstrText& text, Instr& out) {
 }
 
 std::string bind_frnd(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
   const Round mode = static_cast<Round>(choose(text, {"FLOOR", "CEIL", "TRUNC"}, -1) + 1);
   const FloatType type = source_float_type(text);
   out.flags = pack(type, type, mode, text.has("FTZ"));
@@ -235,28 +235,28 @@ std::string bind_f2fp(const InstrText& text, Instr& out) {
               (text.has("SATFINITE") ? kSatfinite : 0);
   const bool small = target == Target::E4m3 || target == Target::E5m2;
   if (text.has("UNPACK_B")) {
-    if (!small || match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+    if (!small || match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
     out.exec = exec_unpack;
     return "";
   }
   if (text.has("PACK_AB") && !small) {
-    if (match_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
+    if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
     out.exec = exec_pack_ab<16>;
     return "";
   }
   if (text.has("PACK_B") && target == Target::Tf32) {
-    if (match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+    if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
     out.exec = exec_pack_b;
     return "";
   }
   // The merging forms are seen with RZ only: nothing to merge.
   if (text.has("PACK_AB_MERGE_C") && small) {
-    if (match_slots(text, out, {"dabc"}) < 0 || !is_zero_register(slot(out, kC))) return refuse_operands(text);
+    if (match_float_slots(text, out, {"dabc"}) < 0 || !is_zero_register(slot(out, kC))) return refuse_operands(text);
     out.exec = exec_pack_ab<8>;
     return "";
   }
   if (text.has("UNPACK_B_MERGE_C") || text.has("MERGE_C")) {
-    if (match_slots(text, out, {"dab"}) < 0 || !is_zero_register(slot(out, kB))) return refuse_operands(text);
+    if (match_float_slots(text, out, {"dab"}) < 0 || !is_zero_register(slot(out, kB))) return refuse_operands(text);
     out.exec = small ? exec_pack_halves : exec_pack_b;
     return "";
   }

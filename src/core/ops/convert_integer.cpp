@@ -225,7 +225,7 @@ Round integer_rounding(const InstrText& text) {
 }  // namespace
 
 std::string bind_f2i(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
   const int type = int_type(text);
   const FloatType source = source_float_type(text);
   const Round mode = integer_rounding(text);

@@ -45,7 +45,7 @@ void exec_arith(Warp& warp, const Instr& in, u32 mask) {
 
 template <Arith Op>
 std::string bind_arith(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {Op == Arith::Fma ? "dabc" : "dab"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {Op == Arith::Fma ? "dabc" : "dab"}) < 0) return refuse_operands(text);
   out.flags = static_cast<u32>(rounding(text));
   out.exec = exec_arith<Op>;
   return "";
@@ -89,7 +89,7 @@ void exec_dsetp_min_max(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_dsetp(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"ooabp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"ooabp"}) < 0) return refuse_operands(text);
   if (text.has("MIN") || text.has("MAX")) {
     if (bool_op(text) != BoolOp::And) return refuse_modifiers(text);
     out.exec = text.has("MIN") ? exec_dsetp_min_max<true> : exec_dsetp_min_max<false>;

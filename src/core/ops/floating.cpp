@@ -122,26 +122,26 @@ constexpr OpDecl kOps[] = {
 }  // namespace
 
 std::string bind_fadd(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
   pick_arith<Arith::Add>(text, out);
   return "";
 }
 
 std::string bind_fmul(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
   pick_arith<Arith::Mul>(text, out);
   return "";
 }
 
 std::string bind_ffma(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dabc"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dabc"}) < 0) return refuse_operands(text);
   pick_arith<Arith::Fma>(text, out);
   return "";
 }
 
 std::string bind_packed(const InstrText& text, Instr& out) {
   const bool fma = text.mnemonic == "FFMA2";
-  if (match_slots(text, out, {fma ? "dabc" : "dab"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {fma ? "dabc" : "dab"}) < 0) return refuse_operands(text);
   for (std::size_t i = 1; i < text.operands.size(); ++i) {
     const bool pair = text.operand_texts[i].find(".F32x2.HI_LO") != std::string::npos;
     if (!pair || text.operands[i].kind == OperandKind::Imm) return refuse_operands(text);

@@ -170,38 +170,38 @@ u32 min_max_flags(const InstrText& text) {
 }  // namespace
 
 std::string bind_fsetp(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"ooabp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"ooabp"}) < 0) return refuse_operands(text);
   return bind_comparison(text, out, exec_fsetp);
 }
 
 std::string bind_fset(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
   return bind_comparison(text, out, exec_fset);
 }
 
 std::string bind_fsel(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
   out.flags = text.has("FTZ") ? kFtz : 0;
   out.exec = exec_fsel;
   return "";
 }
 
 std::string bind_fmnmx(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
   out.flags = min_max_flags(text);
   out.exec = out.flags & kXorSign ? exec_fmnmx_xorsign : exec_fmnmx;
   return "";
 }
 
 std::string bind_fmnmx3(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"dabcp"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"dabcp"}) < 0) return refuse_operands(text);
   out.flags = min_max_flags(text);
   out.exec = exec_fmnmx3;
   return "";
 }
 
 std::string bind_fchk(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"oab"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"oab"}) < 0) return refuse_operands(text);
   out.exec = exec_fchk;
   return "";
 }

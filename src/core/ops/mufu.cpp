@@ -42,7 +42,7 @@ void exec_mufu_half(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_mufu(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"da"}) < 0) return refuse_operands(text);
+  if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
   const Operand& source = slot(out, kA);
   if (text.has("F16") || text.has("BF16")) {
     if (!text.has("EX2") && !text.has("TANH")) return refuse_modifiers(text);

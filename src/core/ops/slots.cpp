@@ -72,6 +72,19 @@ int match_slots(const InstrText& text, Instr& out, std::initializer_list<std::st
   return -1;
 }
 
+int match_float_slots(const InstrText& text, Instr& out, std::initializer_list<std::string_view> patterns) {
+  const int form = match_slots(text, out, patterns);
+  for (u32 i = 0; form >= 0 && i < text.operands.size(); ++i) {
+    Operand& op = out.operands[i];
+    if (op.kind != OperandKind::Imm) continue;
+    op.is_float = true;
+    op.bits = text.imm_field;
+    op.neg = false;
+    op.abs = false;
+  }
+  return form;
+}
+
 std::string refuse_operands(const InstrText& text) {
   std::string message = text.mnemonic + " does not take the operands ";
   for (std::size_t i = 0; i < text.operand_texts.size(); ++i) {

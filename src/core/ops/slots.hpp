@@ -23,9 +23,12 @@ inline const Operand& slot(const Instr& in, Slot which) { return in.operands[(in
 // source, i integer immediate, r PR or UPR, * anything. Returns the index of the pattern, or -1.
 int match_slots(const InstrText& text, Instr& out, std::initializer_list<std::string_view> patterns);
 
+// The same for float ops: immediates take their bits from the encoding, since "1" and "-0" do not say their format.
+int match_float_slots(const InstrText& text, Instr& out, std::initializer_list<std::string_view> patterns);
+
 // The message of a bind that matched no pattern, naming the operands as written.
 std::string refuse_operands(const InstrText& text);
-// "MNEMONIC.X is not supported with these operands" style message for a modifier.
+// The message of a bind that knows each modifier but not their combination.
 std::string refuse_modifiers(const InstrText& text);
 
 // Position of `name` in `names` among the modifiers of the instruction, or `fallback` when none is present.

@@ -134,7 +134,7 @@ Grid::Round Grid::run_round(Runner& runner, Cta& cta, u64& executed) {
   u64 ran = 0;
   for (Warp& warp : cta.warps) {
     if (warp.exited == kFullMask) continue;
-    worker.left = kWarpSlice;
+    worker.slice = worker.left = kWarpSlice;
     worker.polls = 0;
     u64 count = 0;
     try {
@@ -144,7 +144,8 @@ Grid::Round Grid::run_round(Runner& runner, Cta& cta, u64& executed) {
       fault.cta = cta.index;
       throw;
     }
-    cta.clock += static_cast<u64>(kWarpSlice - worker.left);
+    cta.clock += static_cast<u64>(worker.slice - worker.left);
+    worker.slice = worker.left = 0;
     ran += count;
     useful |= count != 0 && worker.polls == 0;
   }

@@ -30,6 +30,7 @@ struct GridSpec {
   u64 local_window = 0;
   u32 sms = 1;
   u32 blocks_per_sm = 1;
+  u32 warps_per_sm = 64;  // what %nwarpid says
   bool count = false;     // also count sectors, lines and wavefronts
   std::map<u64, std::string> calls;  // address of a system call -> its name
 };

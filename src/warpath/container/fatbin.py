@@ -135,14 +135,18 @@ def wrapper_target(data: bytes | memoryview) -> int:
 
 
 def from_elf(data: bytes, what: str = "program") -> list[Fatbin]:
-    """Every fat binary in the sections of a host object or program; empty when it has none."""
+    """The fat binaries of a host object or program; empty when it has none.
+
+    Those that run are in `.nv_fatbin`. An object whose device code is still to be linked (`nvcc -dc`) has none
+    there; then its relocatable ones are returned.
+    """
     elf = Elf(data, what)
-    return [
-        fatbin
-        for section in elf.sections
-        if section.name in _SECTIONS
-        for fatbin in parse_all(section.data, f"{what}: {section.name}")
-    ]
+    for name in _SECTIONS:
+        sections = [section for section in elf.sections if section.name == name]
+        found = [fatbin for each in sections for fatbin in parse_all(each.data, f"{what}: {name}")]
+        if found:
+            return found
+    return []
 
 
 def parse_all(data: bytes, where: str) -> Iterator[Fatbin]:

@@ -395,13 +395,13 @@ class Driver:
         dst: int,
         src: int,
         size: int,
-        kind: CopyKind,
+        kind: int,
         stream: Stream | None = None,
         mover: Mover | None = None,
         *,
         blocking: bool = True,
     ) -> None:
-        """Copy `size` bytes; `blocking` waits for the end, as the calls without Async do."""
+        """Copy `size` bytes; `kind` is a `cudaMemcpyKind`. `blocking` waits, as the calls without Async do."""
         self.memcpy_2d(dst, size, src, size, size, 1, kind, stream, mover, blocking=blocking)
 
     def memcpy_2d(
@@ -412,7 +412,7 @@ class Driver:
         src_pitch: int,
         width: int,
         height: int,
-        kind: CopyKind,
+        kind: int,
         stream: Stream | None = None,
         mover: Mover | None = None,
         *,
@@ -426,8 +426,10 @@ class Driver:
             raise CudaError(
                 Error.INVALID_PITCH_VALUE, f"rows of {width} bytes at pitches {dst_pitch}, {src_pitch}"
             )
+        if kind not in CopyKind:
+            raise CudaError(Error.INVALID_MEMCPY_DIRECTION, f"{kind} is no copy direction")
         rows = Rows(dst, src, width, height, dst_pitch, src_pitch)
-        self.enqueue(stream or self.streams.legacy, Copy(rows, kind, mover, blocking))
+        self.enqueue(stream or self.streams.legacy, Copy(rows, CopyKind(kind), mover, blocking))
 
     def memset(
         self,

@@ -80,6 +80,10 @@ class ModelGpu:
         self._channels[token] = channel
         return channel
 
+    def channel(self, token: int) -> Channel:
+        """The channel with that token; KeyError when there is none."""
+        return self._channels[token]
+
     def doorbell(self, token: int) -> None:
         """A channel has work; returns at once. An unknown token is ignored, as by the hardware."""
         channel = self._channels.get(token)

@@ -99,8 +99,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     qmd_va: int
     qmd_version: str
     qmd: dict[str, int]  # non-zero fields by name
-    constant_bank: dict[str, int]  # driver words of constant bank 0 by name
-    params: str  # parameter bytes, hexadecimal
+    constant_va: int
+    constant_bank: dict[str, int]  # non-zero driver words of constant bank 0 by name
 
 
 class OccupancyInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,7 +120,9 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     pc: int
     sass: str
+    file: str
     line: int
+    control: str  # all of the control word in columns, as `warpath sass` prints it
     stall: int
     yield_: bool = msgspec.field(name="yield")
     write_barrier: int | None
@@ -133,13 +135,39 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """A module upload: which member, how many bytes of code and data, and which launch caused it (-1: eager)."""
+    """A module upload: which fatbin member, whether ptxas made it at run time, where its code went and how."""
 
     member: str
+    jit: bool
+    reason: str
     code_va: int
     code_bytes: int
+    how: str  # "inline" (inline-to-memory methods) or "copy" (copy engine)
     data_bytes: int
-    before_launch: int
+
+
+class ParamValue(msgspec.Struct, frozen=True, kw_only=True):
+    """One kernel argument as the launch packed it: `value` is a number or, for structures, bytes in hex."""
+
+    offset: int
+    size: int
+    value: str
+
+
+class Traffic(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kind of access asked for: warp requests, 32-byte sectors, bytes of its active lanes."""
+
+    name: str
+    requests: int
+    sectors: int
+    bytes: int
+
+
+class Copied(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes the copy engines moved in one direction, and in how many pieces."""
+
+    bytes: int
+    pieces: int
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,11 +180,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     block: list[int]
     registers: int
     shared_bytes: int
+    program_va: int
+    param_base: int
+    params: list[ParamValue]
     load: LoadEvent | None
     submission: Submission
     occupancy: OccupancyInfo
     counters: dict[str, float]  # Nsight Compute's names
     sm_blocks: list[int]  # CTAs each SM received
+    traffic: list[Traffic]
     instructions: list[InstructionInfo]
     floor_ns: float | None  # compulsory DRAM bytes at paper bandwidth
     floor_bytes: int
@@ -198,6 +230,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     program: ProgramInfo
     compile: CompileInfo | None
     api: list[ApiCall]
-    copies: dict[str, int]  # bytes moved by copy-engine methods, by direction
+    copies: dict[str, Copied]  # by direction
     launches: list[Launch]
     faults: list[Fault]

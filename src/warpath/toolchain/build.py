@@ -17,7 +17,7 @@ from pathlib import Path
 
 from warpath.errors import ToolError, UsageError
 from warpath.toolchain import record
-from warpath.toolchain.cache import cache_folder, key_of, remove_unused
+from warpath.toolchain.cache import KINDS, cache_folder, key_of, remove_unused
 from warpath.toolchain.locate import Tools, find_tools, host_compiler
 from warpath.toolchain.process import attempt, first_error
 from warpath.toolchain.ptx import ptxas_usage, virtual_registers
@@ -100,7 +100,8 @@ def _checked(paths: list[Path]) -> tuple[Path, ...]:
 def _compile(request: _Request, key: str) -> Build:
     host_compiler()
     cache = cache_folder("build")
-    remove_unused("build")
+    for kind in KINDS:
+        remove_unused(kind)
     folder = Path(tempfile.mkdtemp(prefix=".new-", dir=cache))
     try:
         result = attempt(request.command(folder))

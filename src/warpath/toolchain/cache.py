@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+KINDS = ("build", "index", "disasm", "jit")
 _UNUSED_FOR_S = 30 * 24 * 3600  # entries not touched for this long are removed when a new build is made
 
 
@@ -34,7 +35,7 @@ def _folder(configured: str) -> Path:
 
 
 def cache_folder(kind: str) -> Path:
-    """The folder for one kind of entry (`build`, `disasm`, `jit`), made on first use."""
+    """The folder for one of the `KINDS` of entry, made on first use."""
     configured = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = _folder(configured) / kind
     folder.mkdir(exist_ok=True)
@@ -74,11 +75,15 @@ def write_entry(kind: str, key: str, data: bytes) -> None:
 
 
 def remove_unused(kind: str) -> None:
-    """Drop entries of `kind` that no run has touched for thirty days."""
+    """Drop entries of `kind` made or used more than thirty days ago."""
     oldest = time.time() - _UNUSED_FOR_S
     for path in cache_folder(kind).iterdir():
         try:
-            if path.stat().st_mtime < oldest:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if path.stat().st_mtime >= oldest:
+                continue
         except FileNotFoundError:
             continue  # another run removed it first
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

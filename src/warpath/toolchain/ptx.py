@@ -17,9 +17,9 @@ _AMOUNT = re.compile(r"(\d+) bytes (smem|cmem\[\d+\])")
 def virtual_registers(ptx: str) -> dict[str, dict[str, int]]:
     """Registers declared per kind (`b32`, `b64`, `f32`, `pred`) in every function of a PTX text."""
     starts = list(_FUNCTION.finditer(ptx))
-    ends = [match.start() for match in starts[1:]] + [len(ptx)]
     found: dict[str, dict[str, int]] = {}
-    for match, end in zip(starts, ends, strict=True):
+    for index, match in enumerate(starts):
+        end = starts[index + 1].start() if index + 1 < len(starts) else len(ptx)
         kinds: dict[str, int] = {}
         for kind, count in _REGISTERS.findall(ptx, match.end(), end):
             kinds[kind] = kinds.get(kind, 0) + int(count or 1)

@@ -1,0 +1,179 @@
+"""The whole path in a terminal, stage by stage, at most 100 columns; every figure with its origin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Console
+from rich.text import Text
+
+from warpath.report.compilation import kernel_lines
+from warpath.report.model import InstructionInfo, Launch, Report
+from warpath.units import format_bytes, format_duration_ns
+
+RESOURCES = {
+    "warps": "threads",
+    "registers": "registers",
+    "shared_mem": "shared memory",
+    "blocks": "block slots",
+    "barriers": "barriers",
+}
+
+
+def render(report: Report, console: Console) -> None:
+    """Print the report: compilation, host program, then each launch from submission to the memory floor."""
+    gpu = report.gpu
+    _heading(console, f"{report.program.path} on {gpu.name}: {gpu.label}, {gpu.chip}, {gpu.sm}, {gpu.sms} SMs")
+    _compile(report, console)
+    _host(report, console)
+    for launch in report.launches:
+        _launch(report, launch, console)
+    for fault in report.faults:
+        _section(console, "fault", [fault.message])
+    output = report.program.stdout.rstrip("\n")
+    _section(console, "program", [f"printed: {line}" for line in output.splitlines()[:20]])
+    _line(console, f"exit code {report.program.exit_code}")
+
+
+def _heading(console: Console, text: str) -> None:
+    console.print(Text(text, style="bold"), soft_wrap=False)
+
+
+def _section(console: Console, title: str, lines: list[str]) -> None:
+    console.print()
+    console.print(Text(title, style="bold cyan"))
+    for line in lines:
+        _line(console, line)
+
+
+def _line(console: Console, text: str) -> None:
+    """One fact, indented; what does not fit goes on below, indented further."""
+    indent = len(text) - len(text.lstrip(" ")) + 2
+    body = Text(text.strip()).wrap(console, max(console.width - indent - 2, 20))
+    for number, part in enumerate(body):
+        part.rstrip()
+        console.print(Text(" " * (indent + (2 if number else 0))) + part)
+
+
+def _compile(report: Report, console: Console) -> None:
+    info = report.compile
+    if info is None:
+        _section(console, "compile", ["given as a finished program: nothing was compiled"])
+        return
+    steps = [f"{stage.tool}{f' {stage.bytes} B' if stage.bytes else ''}" for stage in info.stages]
+    made = "from the cache" if info.cached else f"{sum(s.seconds for s in info.stages):.1f} s of compiler time"
+    _section(console, "compile (computed)", [" -> ".join(steps) + f"; {made}"])
+    _line(console, f"fatbin members: {', '.join(info.members)}")
+    for kernel in info.kernels.values():
+        _line(console, kernel.demangled)
+        for line in kernel_lines(kernel):
+            _line(console, f"  {line}")
+
+
+def _host(report: Report, console: Console) -> None:
+    calls = Counter(call.call for call in report.api)
+    listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in calls.items())
+    _section(console, "host program (a real process against warpath's libcudart)", [f"calls: {listed}"])
+    for kind, copied in report.copies.items():
+        _line(console, f"copy engine, {kind}: {format_bytes(copied.bytes)} in {copied.pieces} pieces (modelled)")
+
+
+def _launch(report: Report, launch: Launch, console: Console) -> None:
+    grid, block = "x".join(map(str, launch.grid)), "x".join(map(str, launch.block))
+    _section(console, f"launch {launch.index}: {launch.kernel} <<<{grid}, {block}>>>", [])
+    for line in (*_submission(launch), *_placement(report, launch), *_memory(report, launch)):
+        _line(console, line)
+    _code(launch, console)
+
+
+def _submission(launch: Launch) -> Iterator[str]:
+    sub = launch.submission
+    if launch.load is not None:
+        load = launch.load
+        how = "assembled from PTX, then " if load.jit else ""
+        yield (
+            f"lazy load: {load.member} {how}uploaded before this launch, {load.code_bytes} B of code to "
+            f"{load.code_va:#x} {load.how}, {load.data_bytes} B of data (modelled)"
+        )
+    names = Counter(method.name for method in sub.methods)
+    runs = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in names.most_common(6))
+    yield f"segment: {len(sub.methods)} methods in {sub.pushbuffer_dwords} dwords at {sub.pushbuffer_va:#x}: {runs}, ..."
+    yield (
+        f"GPFIFO entry {sub.gpfifo_entry:#018x}, then GP_PUT, then doorbell with work-submit token {sub.doorbell:#x} "
+        "(modelled)"
+    )
+    qmd = sub.qmd
+    yield (
+        f"QMD {sub.qmd_version} at {sub.qmd_va:#x}: grid {' '.join(map(str, launch.grid))}, block "
+        f"{' '.join(map(str, launch.block))}, {launch.registers} registers, {launch.shared_bytes} B shared memory, "
+        f"code at {launch.program_va:#x}, {len(qmd)} fields set"
+    )
+    bank = sub.constant_bank
+    words = ", ".join(f"{name} {value:#x}" for name, value in list(bank.items())[:4])
+    yield f"constant bank 0 at {sub.constant_va:#x}: {words}, ...; parameters from {launch.param_base:#x}:"
+    for param in launch.params:
+        yield f"  c[0x0][{launch.param_base + param.offset:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
+
+
+def _placement(report: Report, launch: Launch) -> Iterator[str]:
+    occ = launch.occupancy
+    limiter = " and ".join(RESOURCES[name] for name in occ.limiter)
+    others = ", ".join(
+        f"{RESOURCES[name]} alone {count}" for name, count in occ.limits.items() if name not in occ.limiter
+    )
+    yield (
+        f"occupancy: {occ.blocks_per_sm} blocks, {occ.warps_per_sm} of {occ.max_warps_per_sm} warps per SM, "
+        f"{occ.warps_per_scheduler:g} per scheduler; limited by {limiter} ({others}) (computed)"
+    )
+    blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
+    busy = [count for count in launch.sm_blocks if count]
+    spread = f", {min(busy)} to {max(busy)} blocks an SM (modelled)" if busy else ""
+    yield f"{blocks} blocks on {report.gpu.sms} SMs: {occ.waves:.2f} waves (computed){spread}"
+
+
+def _memory(report: Report, launch: Launch) -> Iterator[str]:
+    for what in launch.traffic:
+        per = what.sectors / what.requests if what.requests else 0.0
+        yield (
+            f"{what.name}: {what.requests} requests, {per:.2f} sectors a request, {format_bytes(what.bytes)} asked for, "
+            f"{format_bytes(what.sectors * 32)} in sectors (modelled)"
+        )
+    if launch.floor_ns:
+        yield (
+            f"floor: {format_bytes(launch.floor_bytes)} of loads that must come from DRAM once, at "
+            f"{report.gpu.dram_bandwidth_gbs:g} GB/s (quoted, {report.gpu.dram_bandwidth_source}) = "
+            f"{format_duration_ns(launch.floor_ns)} (computed)"
+        )
+    yield "duration: not modelled in this version"
+
+
+def _code(launch: Launch, console: Console) -> None:
+    """The instructions that ran, with control words; a long listing is cut to its most executed part."""
+    shown = launch.instructions[:MOST_LINES]
+    if not shown:
+        return
+    _line(console, "code: pc, wait mask:reads:writes:yield:stall, warps that ran it (modelled), instruction")
+    for line, group in groupby(shown, key=lambda instruction: (instruction.file, instruction.line)):
+        if line[1]:
+            console.print(Text(f"    // {line[0].rsplit('/', 1)[-1]}:{line[1]}", style="dim"), soft_wrap=True)
+        for instruction in group:
+            console.print(Text(_instruction(instruction)), soft_wrap=True, overflow="ellipsis")
+    if len(launch.instructions) > len(shown):
+        _line(console, f"... {len(launch.instructions) - len(shown)} more; `warpath sass` lists all")
+
+
+MOST_LINES = 60
+
+
+def _instruction(i: InstructionInfo) -> str:
+    per = f"  {i.sectors / i.requests:.3g} sectors/request" if i.requests and i.sectors else ""
+    waits = wait_text(i)
+    return f"    {i.pc:04x} {i.control} {i.executed:>8} {i.sass}{per}{waits}"
+
+
+def wait_text(i: InstructionInfo) -> str:
+    """`  waits for SB2`, or nothing."""
+    waits = [f"SB{n}" for n in range(6) if i.wait_mask >> n & 1]
+    return f"  waits for {' '.join(waits)}" if waits else ""
