@@ -137,7 +137,7 @@ def wrapper_target(data: bytes | memoryview) -> int:
 def from_elf(data: bytes, what: str = "program") -> list[Fatbin]:
     """The fat binaries of a host object or program; empty when it has none.
 
-    Those that run are in `.nv_fatbin`. An object whose device code is still to be linked (`nvcc -dc`) has none
+    Those that run are in `.nv_fatbin`. An object whose device code is not linked yet (`nvcc -dc`) has none
     there; then its relocatable ones are returned.
     """
     elf = Elf(data, what)

@@ -426,7 +426,7 @@ class Driver:
             raise CudaError(
                 Error.INVALID_PITCH_VALUE, f"rows of {width} bytes at pitches {dst_pitch}, {src_pitch}"
             )
-        if kind not in CopyKind:
+        if kind not in tuple(CopyKind):
             raise CudaError(Error.INVALID_MEMCPY_DIRECTION, f"{kind} is no copy direction")
         rows = Rows(dst, src, width, height, dst_pitch, src_pitch)
         self.enqueue(stream or self.streams.legacy, Copy(rows, CopyKind(kind), mover, blocking))
