@@ -19,25 +19,21 @@
 #define WP_WORDS(...) ((const u64[]){__VA_ARGS__ __VA_OPT__(, ) 0})
 #define WP_COUNT(...) (sizeof WP_WORDS(__VA_ARGS__) / sizeof(u64) - 1)
 
-#define WP(name, prototype, ...)                                               \
-  EXPORT u64 name prototype;                                                   \
-  EXPORT u64 name prototype {                                                  \
-    return wp_call(#name, WP_WORDS(__VA_ARGS__), WP_COUNT(__VA_ARGS__));       \
-  }
+#define WP(name, prototype, ...) \
+  EXPORT u64 name prototype;     \
+  EXPORT u64 name prototype { return wp_call(#name, WP_WORDS(__VA_ARGS__), WP_COUNT(__VA_ARGS__)); }
 
-#define WP_TEXT(name, prototype, ...)                                          \
-  EXPORT const char* name prototype;                                           \
-  EXPORT const char* name prototype {                                          \
-    return wp_text(#name, WP_WORDS(__VA_ARGS__), WP_COUNT(__VA_ARGS__));       \
-  }
+#define WP_TEXT(name, prototype, ...) \
+  EXPORT const char* name prototype;  \
+  EXPORT const char* name prototype { return wp_text(#name, WP_WORDS(__VA_ARGS__), WP_COUNT(__VA_ARGS__)); }
 
 // A function that returns a channel descriptor: the server writes it through a leading pointer word.
-#define WP_STRUCT(name, prototype, ...)                                                                 \
-  EXPORT s20 name prototype;                                                                            \
-  EXPORT s20 name prototype {                                                                           \
-    s20 out = {{0}};                                                                                    \
-    wp_call(#name, WP_WORDS((u64)(uintptr_t)&out, __VA_ARGS__), WP_COUNT(0, __VA_ARGS__));              \
-    return out;                                                                                         \
+#define WP_STRUCT(name, prototype, ...)                                                    \
+  EXPORT s20 name prototype;                                                               \
+  EXPORT s20 name prototype {                                                              \
+    s20 out = {{0}};                                                                       \
+    wp_call(#name, WP_WORDS((u64)(uintptr_t)&out, __VA_ARGS__), WP_COUNT(0, __VA_ARGS__)); \
+    return out;                                                                            \
   }
 
 static inline u64 wp_float(float value) {

@@ -54,7 +54,9 @@ def preprocess(lines: list[str], includes: list[str], work: Path) -> str:
 
 def declared(text: str, prefix: str) -> list[str]:
     """Names of the functions with external C linkage that `text` declares."""
-    pattern = rf"(?:CUresult|cudaError_t|const char\s*\*|struct cudaChannelFormatDesc)\s+({prefix}[A-Z]\w*)\s*\("
+    pattern = (
+        rf"(?:CUresult|cudaError_t|const char\s*\*|struct cudaChannelFormatDesc)\s+({prefix}[A-Z]\w*)\s*\("
+    )
     return sorted(set(re.findall(pattern, text)))
 
 
@@ -80,7 +82,9 @@ def signatures(header: str, prefix: str, includes: list[str], work: Path) -> dic
         ["g++", "-std=c++17", "-w", *includes, *undefined, "-o", str(assembly), str(source)], check=True
     )
     out: dict[str, str] = {}
-    for line in subprocess.run([str(assembly)], check=True, capture_output=True, text=True).stdout.splitlines():
+    for line in subprocess.run(
+        [str(assembly)], check=True, capture_output=True, text=True
+    ).stdout.splitlines():
         name, result, *arguments = line.split()
         out[name] = f"{result}: {' '.join(arguments)}".rstrip()
     return out
@@ -100,7 +104,16 @@ def stripped(die: DIE) -> DIE:
     return kind
 
 
-SCALARS = {(1, 1): "B", (2, 1): "H", (4, 1): "I", (8, 1): "Q", (1, 0): "b", (2, 0): "h", (4, 0): "i", (8, 0): "q"}
+SCALARS = {
+    (1, 1): "B",
+    (2, 1): "H",
+    (4, 1): "I",
+    (8, 1): "Q",
+    (1, 0): "b",
+    (2, 0): "h",
+    (4, 0): "i",
+    (8, 0): "q",
+}
 
 
 def scalar_format(kind: DIE) -> str:
@@ -183,13 +196,17 @@ def versions(include: Path, symbols: set[str]) -> dict[str, list[list[Any]]]:
     """Base name -> [[first CUDA version, exported symbol], ...] for cuGetProcAddress, oldest first."""
     found: dict[str, set[int]] = {}
     for header in ("cudaTypedefs.h", "cudaProfilerTypedefs.h"):
-        for name, version in re.findall(r"\*PFN_(cu\w+?)_v(\d{4,5})(?:_pt[ds][sz])?\)", (include / header).read_text()):
+        for name, version in re.findall(
+            r"\*PFN_(cu\w+?)_v(\d{4,5})(?:_pt[ds][sz])?\)", (include / header).read_text()
+        ):
             found.setdefault(name, set()).add(int(version))
     table: dict[str, list[list[Any]]] = {}
     for name, numbers in sorted(found.items()):
         exported = [s for s in (name, *(f"{name}_v{n}" for n in range(2, 9))) if s in symbols]
         ordered = sorted(numbers)[-len(exported) :] if exported else []
-        table[name] = [[version, symbol] for version, symbol in zip(ordered, exported[-len(ordered) :], strict=True)]
+        table[name] = [
+            [version, symbol] for version, symbol in zip(ordered, exported[-len(ordered) :], strict=True)
+        ]
     return {name: entries for name, entries in table.items() if entries}
 
 
@@ -234,7 +251,9 @@ def extra_driver_names(include: Path) -> set[str]:
     found: set[str] = set()
     for header in ("cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfilerTypedefs.h"):
         text = (include / header).read_text()
-        found |= set(re.findall(r"CUDAAPI (cu\w+)\(", text)) | set(re.findall(r"PFN_(cuProfiler\w+)_v\d+", text))
+        found |= set(re.findall(r"CUDAAPI (cu\w+)\(", text)) | set(
+            re.findall(r"PFN_(cuProfiler\w+)_v\d+", text)
+        )
     return found
 
 
@@ -254,11 +273,12 @@ def main() -> None:
             includes = [f"-I{path}" for path in paths]
             runtime = signatures("cuda_runtime_api.h", "cuda", includes, work)
             opaque = {name: "i32: " + " ".join(["u64"] * 6) for name in NAMES["opaque"]["runtime" + major]}
-            tables["runtime" + major] = opaque | NAMES["registration"] | runtime
+            tables["runtime" + major] = opaque | NAMES["runtime"] | runtime
             driver = signatures("cuda.h", "cu", includes, work)
             tables["driver"] = tables.get("driver", {}) | driver
             structs[major], found = layouts(NAMES["layouts"], headers, includes, work)
             enums |= found
+    tables["driver"] |= NAMES["driver"]
     opaque = sorted(extra_driver_names(options.cu13[0]) - set(tables["driver"]))
     tables["driver"] |= {name: "i32: " + " ".join(["u64"] * 6) for name in opaque}
     for library, table in tables.items():

@@ -1,6 +1,6 @@
-// One connection per host thread, blocking, strictly alternating: call, any number of requests and answers, reply.
+// One connection per host thread, blocking, strictly alternating: call, any number of requests and answers,
+// reply.
 
-#define _GNU_SOURCE
 #include "wire.h"
 
 #include <dlfcn.h>
@@ -143,8 +143,8 @@ static bool send_all(int fd, struct iovec* parts, size_t count) {
   return true;
 }
 
-static bool send_frame(struct connection* c, uint32_t kind, const void* head, size_t head_size, const void* data,
-                       size_t size) {
+static bool send_frame(struct connection* c, uint32_t kind, const void* head, size_t head_size,
+                       const void* data, size_t size) {
   struct header h = {kind, (uint32_t)(head_size + size)};
   struct iovec parts[3] = {{&h, sizeof h}, {(void*)head, head_size}, {(void*)data, size}};
   return send_all(c->fd, parts, 3);
@@ -154,7 +154,8 @@ static bool answer(struct connection* c, u64 value, const void* data, size_t siz
   return send_frame(c, kAnswer, &value, sizeof value, data, size);
 }
 
-// Receives exactly `size` bytes; small messages come through the buffer, so that a reply costs one system call.
+// Receives exactly `size` bytes; small messages come through the buffer, so that a reply costs one system
+// call.
 static bool receive(struct connection* c, void* to, size_t size) {
   char* out = to;
   while (size) {
@@ -269,7 +270,7 @@ static bool obey(struct connection* c, uint32_t kind, const char* payload, size_
       memmove(pointer(w[0]), pointer(w[1]), w[2]);
       return answer(c, 0, NULL, 0);
     case kInvoke:
-      return answer(c, ((u64(*)(u64, u64, u64))(uintptr_t)w[0])(w[1], w[2], w[3]), NULL, 0);
+      return answer(c, ((u64 (*)(u64, u64, u64))(uintptr_t)w[0])(w[1], w[2], w[3]), NULL, 0);
     case kResolve:
       return answer(c, resolve(payload), NULL, 0);
     case kGather:

@@ -1,6 +1,6 @@
 // The wire between a CUDA program and the warpath server. The shim decides nothing: it sends each API call as
-// a name and 64-bit words, carries out the memory accesses the server asks for, and returns the server's result.
-// The frame layouts are those of src/warpath/host/protocol.py.
+// a name and 64-bit words, carries out the memory accesses the server asks for, and returns the server's
+// result. The frame layouts are those of src/warpath/host/protocol.py.
 #pragma once
 
 #include <stddef.h>

@@ -157,6 +157,15 @@ OPERANDS: dict[str, tuple[int, list[int], Callable[[Rng, list[int]], int]]] = {
     "h2": (1, _spread(F16), _pair(lambda r: _random_half(r, 5, 15))),
     "bf16": (1, BF16, lambda r, _: _random_half(r, 8, 127)),
     "b2": (1, _spread(BF16), _pair(lambda r: _random_half(r, 8, 127))),
+    # NaNs that tell the three positions apart, among numbers
+    **{
+        f"nan64{position}": (
+            2,
+            [base | 0x7FF8 << 48, base | 0xFFF8 << 48, base | 0x7FF0 << 48, base | 0xFFF0 << 48, _f64(1.5), 0, 0x7FF << 52, 0xFFF << 52],
+            _random_f64,
+        )
+        for position, base in (("a", 0xA0001), ("b", 0xB0002), ("c", 0xC0003))
+    },
     "byte": (1, list(range(256)), lambda r, _: r.bits(8)),
     "bytes2": (1, [i | (i * 37 + 11 & 255) << 8 for i in range(256)], lambda r, _: r.bits(16)),
     "any": (1, [], lambda r, _: r.bits(32)),

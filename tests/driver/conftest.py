@@ -49,7 +49,9 @@ def no_assembler(ptx: bytes, sm: str) -> bytes:
 
 @pytest.fixture
 def machine() -> Callable[..., Machine]:
-    def make(board: str = "rtx4090", assemble: Callable[[bytes, str], bytes] = no_assembler, **options: object) -> Machine:
+    def make(
+        board: str = "rtx4090", assemble: Callable[[bytes, str], bytes] = no_assembler, **options: object
+    ) -> Machine:
         spec = load(board)
         memory = FakeMemory()
         gpu = FakeGpu(spec, memory)

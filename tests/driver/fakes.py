@@ -41,6 +41,10 @@ class FakeMemory:
     def free(self, va: int) -> None:
         del self.live[va]
 
+    def set_heap(self, va: int, size: int) -> None:
+        assert va in self.live
+        self.heap = (va, size)
+
     def read(self, va: int, size: int) -> bytes:
         data = bytearray()
         while size:

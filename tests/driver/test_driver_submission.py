@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conftest import Machine
+import pytest
 
+from conftest import Machine
 from warpath.command import gpfifo
-from warpath.driver.channel import ENTRIES, PUSHBUFFER_BYTES
+from warpath.driver import channel as channel_module
+from warpath.driver.channel import ENTRIES
 from warpath.driver.transfer import CopyKind
 
 
@@ -61,13 +63,17 @@ def test_a_full_ring_waits_for_the_oldest_segment(machine: Callable[..., Machine
     assert indices == [number % ENTRIES for number in range(len(indices))]
 
 
-def test_pushbuffer_space_is_used_again_only_when_free(machine: Callable[..., Machine]) -> None:
+def test_pushbuffer_space_is_used_again_only_when_free(
+    machine: Callable[..., Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = 1 << 17
+    monkeypatch.setattr(channel_module, "PUSHBUFFER_BYTES", room)
     m = machine()
     driver = m.driver
     size = 20_000
     va = driver.memory_manager.malloc(size)
     source = 0x5000_0000
-    count = 3 * PUSHBUFFER_BYTES // size
+    count = 3 * room // size
     for index in range(count):
         m.program.own.write(source, bytes([index % 251]) * size)
         driver.memcpy(va, source, size, CopyKind.HOST_TO_DEVICE, mover=m.program, blocking=False)
@@ -75,5 +81,5 @@ def test_pushbuffer_space_is_used_again_only_when_free(machine: Callable[..., Ma
     assert m.memory.read(va, size) == bytes([(count - 1) % 251]) * size
     places = [(s.va, s.va + 4 * s.dwords) for s in driver.journal.submissions if s.channel == "compute 0"]
     base = driver.channels.compute(0).pushbuffer_va
-    assert all(base <= start < end <= base + PUSHBUFFER_BYTES for start, end in places)
+    assert all(base <= start < end <= base + room for start, end in places)
     assert len({start for start, _ in places}) < len(places)

@@ -6,10 +6,10 @@ import random
 from collections.abc import Callable
 
 import pytest
-from conftest import Machine
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import Machine
 from warpath.driver.error import CudaError, Error
 from warpath.driver.memory import PointerType
 from warpath.driver.transfer import INLINE_BYTES, CopyKind

@@ -37,6 +37,9 @@ class Registered:
     def free(self, va: int) -> None:
         del self.live[va]
 
+    def set_heap(self, va: int, size: int) -> None:
+        raise NotImplementedError
+
     def read(self, va: int, size: int) -> bytes:
         raise NotImplementedError
 

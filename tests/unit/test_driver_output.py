@@ -58,6 +58,9 @@ class Bytes:
     def free(self, va: int) -> None:
         raise NotImplementedError
 
+    def set_heap(self, va: int, size: int) -> None:
+        raise NotImplementedError
+
     def read(self, va: int, size: int) -> bytes:
         return bytes(self.data[va - self.base : va - self.base + size])
 
@@ -74,12 +77,17 @@ def test_drain_reads_all_records_and_clears() -> None:
     printf = struct.pack("<QI", 0x1800, 5)
     failed = struct.pack("<QQQI6I", 0x1900, 0x1910, 0x1920, 9, 1, 0, 0, 7, 0, 0)
     fifo = bytearray()
-    for kind, record in ((syscalls.PRINTF_RECORD, printf), (syscalls.ASSERT_RECORD, failed)):
+    records = (
+        (syscalls.PRINTF_RECORD, printf),
+        (syscalls.ASSERT_RECORD, failed),
+        (syscalls.TEXT_RECORD, b"done\n"),
+    )
+    for kind, record in records:
         fifo += struct.pack("<II", len(record) + 8, kind) + record
         fifo += bytes(-len(fifo) % 8)
     memory.write(0x1000, struct.pack("<QQ", 16 + len(fifo), 3) + fifo)
     found = output.drain(memory, 0x1000)
-    assert found.printed == b"n=5\n"
+    assert found.printed == b"n=5\ndone\n"
     expected = "a.cu:9: check: block: [1,0,0], thread: [7,0,0] Assertion `v < 100` failed.\n"
     assert [failure.text() for failure in found.failures] == [expected]
     assert found.dropped == 3

@@ -6,7 +6,6 @@
 namespace warpath {
 namespace {
 
-// A group that runs this long while others of its warp are ready gives way at its next taken backward branch.
 constexpr u32 kNoPc = ~0u;
 
 // Lanes of `mask` whose BSYNC set is complete: every living lane of the set waits at the same barrier.
@@ -16,6 +15,11 @@ u32 complete_convergence(const Warp& warp) {
     const u32 lane = lowest_lane(rest);
     const u8 barrier = warp.lane_wait[lane];
     const u32 set = warp.convergence[barrier].v[lane] & ~warp.exited;
+    if (((set >> lane) & 1) == 0) {  // the lane left the set: it waits for nobody
+      complete |= 1u << lane;
+      rest &= rest - 1;
+      continue;
+    }
     u32 arrived = 0;
     for_lanes(set & warp.at_convergence, [&](u32 other) {
       const bool same = warp.lane_wait[other] == barrier && (warp.convergence[barrier].v[other] & ~warp.exited) == set;

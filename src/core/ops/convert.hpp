@@ -19,11 +19,16 @@ std::string bind_f2ip(const InstrText& text, Instr& out);
 
 enum class FloatType : u32 { F32, F64, F16, Bf16 };
 
-// The values of a float source, widened to binary64 (exact); `flush` turns binary32 denormals to zeros first.
+// The values of a float source, widened to binary64 (exact); `flush` turns binary32 denormals to zeros and NaNs to the
+// canonical one first. Other NaNs keep sign and payload and are quiet.
 void read_floats(const Warp& warp, const Operand& op, FloatType type, bool flush, Row64& out);
 
-// Stores binary64 results in the destination's type, NaNs canonical.
-void write_floats(Warp& warp, const Operand& dst, FloatType type, const Row64& values, Round mode, bool flush, u32 mask);
+// What becomes of NaN payloads on the way: kept when one side is binary64, else the result is canonical.
+enum class Payload { Keep, Drop };
+
+// Stores binary64 results in the destination's type.
+void write_floats(Warp& warp, const Operand& dst, FloatType type, const Row64& values, Round mode, bool flush,
+                  Payload payload, u32 mask);
 
 // The float type a modifier names: the last of "F32 F64 F16 BF16", or F32 when there is none.
 FloatType source_float_type(const InstrText& text);

@@ -43,10 +43,14 @@ FloatType dst_type(u32 flags) { return static_cast<FloatType>(flags & 3); }
 FloatType src_type(u32 flags) { return static_cast<FloatType>((flags >> 2) & 3); }
 Round mode_of(u32 flags) { return static_cast<Round>((flags >> 4) & 3); }
 
+Payload payload_of(u32 flags) {
+  return dst_type(flags) == FloatType::F64 || src_type(flags) == FloatType::F64 ? Payload::Keep : Payload::Drop;
+}
+
 void exec_f2f(Warp& warp, const Instr& in, u32 mask) {
   Row64 values;
   read_floats(warp, slot(in, kA), src_type(in.flags), in.flags & kFlush, values);
-  write_floats(warp, in.operands[0], dst_type(in.flags), values, mode_of(in.flags), in.flags & kFlush, mask);
+  write_floats(warp, in.operands[0], dst_type(in.flags), values, mode_of(in.flags), in.flags & kFlush, payload_of(in.flags), mask);
 }
 
 // Rounds to an integer value; Round's directions name TRUNC, FLOOR and CEIL.
@@ -63,7 +67,7 @@ void exec_frnd(Warp& warp, const Instr& in, u32 mask) {
   Row64 values;
   read_floats(warp, slot(in, kA), src_type(in.flags), in.flags & kFlush, values);
   for (int i = 0; i < kLanes; ++i) values.v[i] = as_bits(round_to_integer(as_double(values.v[i]), mode_of(in.flags)));
-  write_floats(warp, in.operands[0], dst_type(in.flags), values, Round::Nearest, in.flags & kFlush, mask);
+  write_floats(warp, in.operands[0], dst_type(in.flags), values, Round::Nearest, in.flags & kFlush, payload_of(in.flags), mask);
 }
 
 // --- F2FP ---------------------------------------------------------------------------------------------
@@ -90,7 +94,7 @@ constexpr u32 kRelu = 1u << 8, kSatfinite = 1u << 9;
 
 PackForm pack_form(u32 flags) {
   static constexpr const Format* formats[] = {&kBinary16, &kBfloat16, &kTf32, &kE4m3, &kE5m2};
-  static constexpr u32 nans[] = {kNan16, kNan16, kNan32, 0x7f, 0x7f};
+  static constexpr u32 nans[] = {kNan16, kNan16, kNan32 >> 13, 0x7f, 0x7f};
   const u32 target = flags & 7;
   return {formats[target], nans[target], (flags & kRelu) != 0, (flags & kSatfinite) != 0,
           static_cast<Round>((flags >> 4) & 3)};
@@ -115,7 +119,7 @@ void exec_pack_b(Warp& warp, const Instr& in, u32 mask) {
   const bool tf32 = static_cast<Target>(in.flags & 7) == Target::Tf32;
   for (int i = 0; i < kLanes; ++i) {
     const u32 bits = convert_packed(form, a[i]);
-    result.v[i] = tf32 && bits != kNan32 ? bits << 13 : bits;
+    result.v[i] = tf32 ? bits << 13 : bits;
   }
   store32(warp, in.operands[0], result.v, mask);
 }
@@ -146,11 +150,12 @@ void exec_unpack(Warp& warp, const Instr& in, u32 mask) {
   Row sa, result;
   const u32* a = raw32(warp, slot(in, kA), sa);
   const bool e5m2 = static_cast<Target>(in.flags & 7) == Target::E5m2;
+  const u32 shift = upper_half(slot(in, kA)) ? 16 : 0;
   const auto convert = [&](u32 byte) {
     const u32 half = small_to_half(byte, e5m2);
     return (in.flags & kRelu) && (half & 0x8000) && half != kNan16 ? 0 : half;
   };
-  for (int i = 0; i < kLanes; ++i) result.v[i] = convert((a[i] >> 8) & 0xff) << 16 | convert(a[i] & 0xff);
+  for (int i = 0; i < kLanes; ++i) result.v[i] = convert((a[i] >> (shift + 8)) & 0xff) << 16 | convert((a[i] >> shift) & 0xff);
   store32(warp, in.operands[0], result.v, mask);
 }
 
@@ -161,39 +166,48 @@ bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg &&
 void read_floats(const Warp& warp, const Operand& op, FloatType type, bool flush, Row64& out) {
   if (type == FloatType::F64) {
     float64(warp, op, out);
+    for (int i = 0; i < kLanes; ++i) out.v[i] |= is_nan64(out.v[i]) ? kQuiet64 : 0;
     return;
   }
   Row scratch;
+  const auto widen = [flush](u32 bits) {
+    const u32 flushed = is_nan32(bits) ? kNan32 : flush32(bits);
+    return as_bits(static_cast<double>(as_float(flush ? flushed : bits)));
+  };
   if (type == FloatType::F32) {
     const u32* row = float32(warp, op, scratch);
-    for (int i = 0; i < kLanes; ++i) out.v[i] = as_bits(static_cast<double>(as_float(flush ? flush32(row[i]) : row[i])));
+    for (int i = 0; i < kLanes; ++i) out.v[i] = widen(row[i]);
     return;
   }
   const u32* row = raw32(warp, op, scratch);
   for (int i = 0; i < kLanes; ++i) {
     const u32 half = half_bits(row[i], op);
-    const u32 word = type == FloatType::F16 ? half_to_float(half) : bfloat_to_float(half);
-    out.v[i] = as_bits(static_cast<double>(as_float(flush ? flush32(word) : word)));
+    out.v[i] = widen(type == FloatType::F16 ? half_to_float(half) : bfloat_to_float(half));
   }
 }
 
-void write_floats(Warp& warp, const Operand& dst, FloatType type, const Row64& values, Round mode, bool flush, u32 mask) {
+void write_floats(Warp& warp, const Operand& dst, FloatType type, const Row64& values, Round mode, bool flush,
+                  Payload payload, u32 mask) {
   if (type == FloatType::F64) {
-    each_lane64(warp, dst, mask, [&](int i) { return is_nan64(values.v[i]) ? kNan64 : values.v[i]; });
+    each_lane64(warp, dst, mask, [&](int i) { return values.v[i]; });
     return;
   }
   if (type == FloatType::F32 && mode == Round::Nearest) {
+    const bool keep = payload == Payload::Keep;
     each_lane(warp, dst, mask, [&](int i) {
       const float narrow = static_cast<float>(as_double(values.v[i]));
-      const u32 bits = narrow != narrow ? kNan32 : as_bits(narrow);
+      const u32 bits = narrow != narrow && !keep ? kNan32 : as_bits(narrow);
       return flush ? flush32(bits) : bits;
     });
     return;
   }
   Row result;
-  const u32 nan = type == FloatType::F32 ? kNan32 : kNan16;
+  const Format& format = format_of(type);
+  const u32 canonical = type == FloatType::F32 ? kNan32 : kNan16;
   for (int i = 0; i < kLanes; ++i) {
-    const u32 bits = is_nan64(values.v[i]) ? nan : round_to(format_of(type), as_double(values.v[i]), mode);
+    const u64 value = values.v[i];
+    const u32 nan = payload == Payload::Keep ? narrow_nan(format, value) : canonical;
+    const u32 bits = is_nan64(value) ? nan : round_to(format, as_double(value), mode);
     result.v[i] = flush && type == FloatType::F32 ? flush32(bits) : bits;
   }
   store32(warp, dst, result.v, mask);

@@ -141,7 +141,7 @@ void exec_i2f(Warp& warp, const Instr& in, u32 mask) {
       converted.v[i] = as_bits(int_to_odd(negative ? 0 - values.v[i] : values.v[i], negative));
     }
   }
-  write_floats(warp, in.operands[0], target, converted, mode, false, mask);
+  write_floats(warp, in.operands[0], target, converted, mode, false, Payload::Drop, mask);
 }
 
 // The common form, a 32-bit word to binary32; one row under the host's rounding.

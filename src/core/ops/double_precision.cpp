@@ -1,4 +1,4 @@
-// binary64: DADD, DMUL, DFMA and DSETP. Denormals are always kept; NaN results are canonical.
+// binary64: DADD, DMUL, DFMA and DSETP. Denormals are always kept; NaN results keep an operand's payload.
 #include "ops/families.hpp"
 #include "ops/floating.hpp"
 
@@ -17,7 +17,8 @@ inline u64 arith_word(u64 a, u64 b, u64 c) {
   } else {
     result = __builtin_fma(as_double(a), as_double(b), as_double(c));
   }
-  return result != result ? kNan64 : as_bits(result);
+  const u64 nan = nan_result64(a, b, Op == Arith::Fma ? c : a);
+  return result != result ? nan : as_bits(result);
 }
 
 // Not inlined, see HostRounding.

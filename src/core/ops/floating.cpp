@@ -28,13 +28,27 @@ inline u32 arith_word(u32 a, u32 b, u32 c) {
   return Sat ? saturate32(bits) : bits;
 }
 
-template <Arith Op, bool Ftz, bool Sat>
+template <Arith Op, bool Sat>
 void exec_arith(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc;
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
   const u32* c = Op == Arith::Fma ? float32(warp, slot(in, kC), sc) : a;
-  each_lane(warp, in.operands[0], mask, [=](int i) { return arith_word<Op, Ftz, Sat>(a[i], b[i], c[i]); });
+  each_lane(warp, in.operands[0], mask, [=](int i) { return arith_word<Op, false, Sat>(a[i], b[i], c[i]); });
+}
+
+// FTZ decides on the value rounded as if exponents had no lower end, so a result that becomes the smallest normal
+// only by denormal rounding is flushed too. Sums cannot do that.
+template <Arith Op>
+void flush_rounded_up(const u32* a, const u32* b, const u32* c, u32* out, Round mode) {
+  constexpr u32 smallest = 0x00800000u;
+  const u32 suspects = lanes_where([=](int i) { return (out[i] & 0x7fffffffu) == smallest; });
+  for_lanes(suspects, [=](u32 i) {
+    const double product = static_cast<double>(as_float(flush32(a[i]))) * as_float(flush32(b[i]));
+    const double exact = Op == Arith::Fma ? add_to_odd(product, as_float(flush32(c[i]))) : product;
+    const u32 scaled = round_to(kBinary32, exact * 0x1p64, mode) & 0x7fffffffu;
+    if (scaled < smallest + (64u << 23)) out[i] &= 0x80000000u;
+  });
 }
 
 // One row under a directed rounding; not inlined, see HostRounding.
@@ -43,29 +57,36 @@ template <Arith Op, bool Ftz, bool Sat>
   for (int i = 0; i < kLanes; ++i) out[i] = arith_word<Op, Ftz, Sat>(a[i], b[i], c[i]);
 }
 
+// Any rounding, with or without FTZ.
 template <Arith Op, bool Ftz, bool Sat>
-void exec_directed(Warp& warp, const Instr& in, u32 mask) {
+void exec_careful(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc, result;
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
   const u32* c = Op == Arith::Fma ? float32(warp, slot(in, kC), sc) : a;
-  {
-    const HostRounding scope(static_cast<Round>(in.flags));
+  const Round mode = static_cast<Round>(in.flags);
+  if (mode == Round::Nearest) {
+    arith_row<Op, Ftz, Sat>(a, b, c, result.v);
+  } else {
+    const HostRounding scope(mode);
     arith_row<Op, Ftz, Sat>(a, b, c, result.v);
   }
+  if (Ftz && Op != Arith::Add) flush_rounded_up<Op>(a, b, c, result.v, mode);
   store32(warp, in.operands[0], result.v, mask);
 }
 
 template <Arith Op>
 void pick_arith(const InstrText& text, Instr& out) {
-  static constexpr ExecFn nearest[] = {exec_arith<Op, false, false>, exec_arith<Op, false, true>,
-                                       exec_arith<Op, true, false>, exec_arith<Op, true, true>};
-  static constexpr ExecFn directed[] = {exec_directed<Op, false, false>, exec_directed<Op, false, true>,
-                                        exec_directed<Op, true, false>, exec_directed<Op, true, true>};
+  static constexpr ExecFn careful[] = {exec_careful<Op, false, false>, exec_careful<Op, false, true>,
+                                       exec_careful<Op, true, false>, exec_careful<Op, true, true>};
   const Round mode = rounding(text);
-  const int which = (text.has("FTZ") ? 2 : 0) + (text.has("SAT") ? 1 : 0);
+  const bool flush = text.has("FTZ"), saturate = text.has("SAT");
   out.flags = static_cast<u32>(mode);
-  out.exec = mode == Round::Nearest ? nearest[which] : directed[which];
+  if (mode != Round::Nearest || flush) {
+    out.exec = careful[(flush ? 2 : 0) + (saturate ? 1 : 0)];
+  } else {
+    out.exec = saturate ? exec_arith<Op, true> : exec_arith<Op, false>;
+  }
 }
 
 // The lower or upper half of a packed pair of binary32 values.
@@ -85,19 +106,23 @@ constexpr u32 kPackedFtz = 4;  // above the two bits of the rounding
 template <Arith Op>
 void exec_packed(Warp& warp, const Instr& in, u32 mask) {
   Row result[2];
-  {
-    const HostRounding scope(static_cast<Round>(in.flags & 3));
-    for (int half = 0; half < 2; ++half) {
-      Row sa, sb, sc;
-      const u32* a = float32(warp, half_operand(slot(in, kA), half), sa);
-      const u32* b = float32(warp, half_operand(slot(in, kB), half), sb);
-      const u32* c = Op == Arith::Fma ? float32(warp, half_operand(slot(in, kC), half), sc) : a;
-      if (in.flags & kPackedFtz) {
-        arith_row<Op, true, false>(a, b, c, result[half].v);
+  for (int half = 0; half < 2; ++half) {
+    Row sa, sb, sc;
+    const u32* a = float32(warp, half_operand(slot(in, kA), half), sa);
+    const u32* b = float32(warp, half_operand(slot(in, kB), half), sb);
+    const u32* c = Op == Arith::Fma ? float32(warp, half_operand(slot(in, kC), half), sc) : a;
+    u32* out = result[half].v;
+    const bool flush = in.flags & kPackedFtz;
+    const Round mode = static_cast<Round>(in.flags & 3);
+    {
+      const HostRounding scope(mode);
+      if (flush) {
+        arith_row<Op, true, false>(a, b, c, out);
       } else {
-        arith_row<Op, false, false>(a, b, c, result[half].v);
+        arith_row<Op, false, false>(a, b, c, out);
       }
     }
+    if (flush && Op != Arith::Add) flush_rounded_up<Op>(a, b, c, out, mode);
   }
   for (int half = 0; half < 2; ++half) store32(warp, half_operand(in.operands[0], half), result[half].v, mask);
 }

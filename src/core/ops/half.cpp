@@ -42,8 +42,11 @@ inline u32 clamp_half(u32 half, u32 one, u32 flags) {
 
 template <Arith Op>
 inline u32 arith_half(u32 a, u32 b, u32 c, u32 flags) {
-  const u32 half = float_to_half(half_arith<Op>(a, b, c));
-  const u32 flushed = (flags & kFlush) && (half & 0x7c00) == 0 ? half & 0x8000 : half;
+  const u32 value = half_arith<Op>(a, b, c);
+  const u32 half = float_to_half(value);
+  // As in binary32, FTZ decides on the value rounded as if exponents had no lower end: here, 2^10 times larger.
+  const bool tiny = (float_to_half(as_bits(as_float(value) * 0x1p10f)) & 0x7fff) < 0x2c00;
+  const u32 flushed = (flags & kFlush) && tiny ? half & 0x8000 : half;
   return flags & (kSat | kRelu) ? clamp_half(flushed, 0x3c00, flags) : flushed;
 }
 

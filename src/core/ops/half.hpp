@@ -11,6 +11,9 @@ struct HalfRows {
   Row part[2];
 };
 
+// Operand::half of the selector ".H0_NH1", besides those in instr.hpp.
+inline constexpr u8 kCrossed = 4;
+
 // Applies the half selector, |x|, '-' and flushing of denormals; a ".F32" operand gives its value twice.
 void read_halves(const Warp& warp, const Operand& op, bool bfloat, bool flush, HalfRows& out);
 

@@ -14,6 +14,10 @@ int match_half_slots(const InstrText& text, Instr& out, std::string_view pattern
     longer += pattern.substr(i + 1);
     form = match_float_slots(text, out, {longer});
   }
+  // ".H0_NH1" (complex products) is a selector of its own: the lower half above, the upper half negated below.
+  for (std::size_t i = 1; form >= 0 && i < text.operands.size(); ++i) {
+    if (text.operand_texts[i].find(".H0_NH1") != std::string::npos) out.operands[i].half = kCrossed;
+  }
   return form;
 }
 
@@ -27,16 +31,18 @@ void read_halves(const Warp& warp, const Operand& op, bool bfloat, bool flush, H
     out.part[1] = out.part[0];
     return;
   }
-  const u32 low_shift = op.half == 2 ? 16 : 0;
-  const u32 high_shift = op.half == 1 ? 0 : 16;
-  const auto widen = [=](u32 half) {
+  const bool crossed = op.half == kCrossed;
+  const u32 flip_low = crossed ? flip ^ 0x80000000u : flip;
+  const u32 low_shift = op.half == 2 || crossed ? 16 : 0;
+  const u32 high_shift = op.half == 1 || crossed ? 0 : 16;
+  const auto widen = [=](u32 half, u32 sign) {
     const u32 smallest_normal = bfloat ? 0x80u : 0x400u;
     const u32 kept = flush && (half & 0x7fff) < smallest_normal ? half & 0x8000u : half;
-    return ((bfloat ? bfloat_to_float(kept) : half_to_float(kept)) & keep) ^ flip;
+    return ((bfloat ? bfloat_to_float(kept) : half_to_float(kept)) & keep) ^ sign;
   };
   for (int i = 0; i < kLanes; ++i) {
-    out.part[0].v[i] = widen((row[i] >> low_shift) & 0xffff);
-    out.part[1].v[i] = widen((row[i] >> high_shift) & 0xffff);
+    out.part[0].v[i] = widen((row[i] >> low_shift) & 0xffff, flip_low);
+    out.part[1].v[i] = widen((row[i] >> high_shift) & 0xffff, flip);
   }
 }
 

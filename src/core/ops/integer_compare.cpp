@@ -144,7 +144,7 @@ void exec_min_max(Warp& warp, const Instr& in, u32 mask) {
   each_lane(warp, in.operands[0], mask, [=](int i) { return min_max(L{}, a[i], b[i], (want_min >> i) & 1, relu); });
 }
 
-// Two predicates of a packed minimum or maximum: was the first source taken, for the upper and the lower half.
+// Two predicates of a packed minimum or maximum: was the first source taken, for the lower and the upper half.
 template <class L>
 void exec_min_max_halves(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
@@ -161,8 +161,8 @@ void exec_min_max_halves(Warp& warp, const Instr& in, u32 mask) {
   const u32 upper = first_taken(1);
   const u32 lower = first_taken(0);
   exec_min_max<L>(warp, in, mask);
-  write_pred(warp, slot(in, kPredOut), upper, mask);
-  write_pred(warp, slot(in, kPredOut2), lower, mask);
+  write_pred(warp, slot(in, kPredOut), lower, mask);
+  write_pred(warp, slot(in, kPredOut2), upper, mask);
 }
 
 template <class T>

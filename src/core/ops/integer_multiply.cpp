@@ -19,11 +19,6 @@ u32 high(u32 a, u32 b) {
   return Signed ? high_signed(a, b) : high_unsigned(a, b);
 }
 
-template <bool Signed>
-u32 mad_high(u32 a, u32 b, u32 c) {
-  return high<Signed>(a, b) + c;
-}
-
 // IMAD.X: the product plus a word plus a carry; with RZ factors, the upper half of a 64-bit addition.
 void exec_imad_x(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc;
@@ -54,8 +49,11 @@ WordPair words64(const Warp& warp, const Operand& op, Row& low, Row& high) {
   return {low.v, high.v};
 }
 
-// IMAD.WIDE: 64-bit product plus 64-bit addend, in 32-bit words so that lanes stay 32 bits wide.
-template <bool Signed, bool Carries>
+enum class Part { Both, Upper };
+
+// IMAD.WIDE: 64-bit product plus 64-bit addend, in 32-bit words so that lanes stay 32 bits wide. IMAD.HI is the same
+// sum (its addend is a pair too) of which only the upper word is stored.
+template <bool Signed, bool Carries, Part Stored>
 void exec_imad_wide(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, c_low, c_high, low_scratch, high_scratch, carries;
   const u32* a = int32(warp, slot(in, kA), sa);
@@ -64,26 +62,27 @@ void exec_imad_wide(Warp& warp, const Instr& in, u32 mask) {
   const u32 carry = Carries ? pred_mask(warp, slot(in, kPredIn)) : 0;
   const Operand& dst = in.operands[0];
   const bool direct = mask == kFullMask && dst.kind == OperandKind::Reg && dst.reg != kRZ;
-  u32* low_out = direct ? warp.write_row(dst.reg) : low_scratch.v;
-  u32* high_out = direct ? warp.write_row(static_cast<u16>(dst.reg + 1)) : high_scratch.v;
+  constexpr u16 upper = Stored == Part::Both ? 1 : 0;  // the upper word's register, after the destination's
+  u32* low_out = direct && Stored == Part::Both ? warp.write_row(dst.reg) : low_scratch.v;
+  u32* high_out = direct ? warp.write_row(static_cast<u16>(dst.reg + upper)) : high_scratch.v;
 #pragma GCC ivdep
   for (int i = 0; i < kLanes; ++i) {
     const u32 product_low = a[i] * b[i];
     const u32 product_high = high<Signed>(a[i], b[i]);
-    const u32 upper = c.high[i];
+    const u32 addend_high = c.high[i];
     const u32 partial = product_low + c.low[i];
     const u32 low = partial + (Carries ? (carry >> i) & 1 : 0);
     const u32 low_carry = (partial < product_low) + (Carries ? low < partial : 0);
-    const u32 partial_high = product_high + upper;
+    const u32 partial_high = product_high + addend_high;
     const u32 high_word = partial_high + low_carry;
     if (Carries) carries.v[i] = (partial_high < product_high) | (high_word < partial_high);
     low_out[i] = low;
     high_out[i] = high_word;
   }
   if (!direct) {
-    store32(warp, dst, low_out, mask);
+    if (Stored == Part::Both) store32(warp, dst, low_out, mask);
     Operand upper_dst = dst;
-    if (dst.reg != kRZ) ++upper_dst.reg;
+    if (dst.reg != kRZ) upper_dst.reg = static_cast<u16>(dst.reg + upper);
     store32(warp, upper_dst, high_out, mask);
   }
   if (Carries) {
@@ -124,6 +123,12 @@ ExecFn pick_dot(int shape) {
   }
 }
 
+template <Part Stored>
+ExecFn pick_wide(bool is_signed, bool carries) {
+  if (is_signed) return carries ? exec_imad_wide<true, true, Stored> : exec_imad_wide<true, false, Stored>;
+  return carries ? exec_imad_wide<false, true, Stored> : exec_imad_wide<false, false, Stored>;
+}
+
 bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg && op.reg == kRZ; }
 
 }  // namespace
@@ -131,23 +136,15 @@ bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg &&
 std::string bind_imad(const InstrText& text, Instr& out) {
   const bool is_unsigned = text.has("U32");
   const bool chained = text.has("X");
-  if (text.has("WIDE")) {
+  if (text.has("WIDE") || text.has("HI")) {
     const int form = chained ? match_slots(text, out, {"dabcp", "doabcp"}) : match_slots(text, out, {"dabc", "doabc"});
     if (form < 0) return refuse_operands(text);
     const bool carries = chained || slot(out, kPredOut).reg != kPT;
-    if (is_unsigned) {
-      out.exec = carries ? exec_imad_wide<false, true> : exec_imad_wide<false, false>;
-    } else {
-      if (carries) return refuse_modifiers(text);
-      out.exec = exec_imad_wide<true, false>;
-    }
+    out.exec = text.has("HI") ? pick_wide<Part::Upper>(!is_unsigned, carries) : pick_wide<Part::Both>(!is_unsigned, carries);
     return "";
   }
   if (match_slots(text, out, {chained ? "dabcp" : "dabc"}) < 0) return refuse_operands(text);
-  if (text.has("HI")) {
-    if (chained) return refuse_modifiers(text);
-    out.exec = is_unsigned ? exec_int3<mad_high<false>> : exec_int3<mad_high<true>>;
-  } else if (chained) {
+  if (chained) {
     out.exec = exec_imad_x;
   } else if (is_zero_register(slot(out, kA)) && is_zero_register(slot(out, kB))) {
     out.exec = exec_int3<pass_third>;

@@ -79,13 +79,17 @@ inline void int64(const Warp& warp, const Operand& op, Row64& out) {
   }
 }
 
-// binary64 source as bits: |x| clears, '-' flips the sign bit.
+// binary64 source as bits: |x| clears, '-' flips the sign bit. NaNs keep theirs (measured on an H200).
 inline void float64(const Warp& warp, const Operand& op, Row64& out) {
   raw64(warp, op, out);
   if (!op.neg && !op.abs) return;
   const u64 keep = op.abs ? 0x7fffffffffffffffull : ~0ull;
   const u64 flip = op.neg ? 0x8000000000000000ull : 0ull;
-  for (int lane = 0; lane < kLanes; ++lane) out.v[lane] = (out.v[lane] & keep) ^ flip;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u64 word = out.v[lane];
+    const bool nan = (word & 0x7fffffffffffffffull) > 0x7ff0000000000000ull;
+    out.v[lane] = nan ? word : (word & keep) ^ flip;
+  }
 }
 
 inline float as_float(u32 bits) { return std::bit_cast<float>(bits); }

@@ -28,8 +28,9 @@ u32 half_function(u32 word, const Operand& op, u32 flags) {
   if (op.neg) half ^= 0x8000;
   const double x = as_float(flags & kBfloat ? bfloat_to_float(half) : half_to_float(half));
   if (std::isnan(x)) return kNan16;
+  // The unit drops the bits below the half instead of rounding (measured on an H200).
   const double y = flags & kTanh ? std::tanh(x) : std::exp2(x);
-  return round_to(flags & kBfloat ? kBfloat16 : kBinary16, y, Round::Nearest);
+  return round_to(flags & kBfloat ? kBfloat16 : kBinary16, y, Round::Zero);
 }
 
 void exec_mufu_half(Warp& warp, const Instr& in, u32 mask) {

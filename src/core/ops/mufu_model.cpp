@@ -35,7 +35,7 @@ double from_high_word(u32 high) {
 }
 
 u32 to_high_word(double value) {
-  if (std::isnan(value)) return static_cast<u32>(kNan64 >> 32);
+  if (std::isnan(value)) return kNan32;
   const u32 high = static_cast<u32>(as_bits(value) >> 32);
   return (high & 0x7ff00000u) == 0 ? high & 0x80000000u : high;
 }

@@ -65,6 +65,12 @@ u32 round_to(const Format& format, double value, Round mode) {
   return sign | static_cast<u32>(field);
 }
 
+u32 narrow_nan(const Format& format, u64 nan) {
+  const u32 exponent = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
+  const u32 payload = static_cast<u32>((nan | kQuiet64) >> (52 - format.fraction_bits)) & ((1u << format.fraction_bits) - 1);
+  return static_cast<u32>(nan >> 63) << (format.exponent_bits + format.fraction_bits) | exponent | payload;
+}
+
 double add_to_odd(double a, double b) {
   const double sum = a + b;
   const double b_part = sum - a;

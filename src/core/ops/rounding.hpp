@@ -13,9 +13,11 @@ inline Round rounding(const InstrText& text) {
   return static_cast<Round>(choose(text, {"RM", "RP", "RZ"}, -1) + 1);
 }
 
-// NaN that arithmetic returns, in each format. The only place that knows.
+// The NaN that arithmetic returns, in each format; binary64 arithmetic returns it for invalid operations and passes
+// payloads of NaN operands on (measured on an H200).
 inline constexpr u32 kNan32 = 0x7fffffffu;
 inline constexpr u64 kNan64 = 0xfff8000000000000ull;
+inline constexpr u64 kQuiet64 = 0x0008000000000000ull;
 inline constexpr u32 kNan16 = 0x7fffu;
 
 // Sets the host's rounding direction for a scope. Arithmetic under it must read its inputs from memory and store
@@ -44,6 +46,13 @@ inline u32 flush32(u32 bits) { return (bits & 0x7f800000u) == 0 ? bits & 0x80000
 inline bool is_nan32(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
 inline bool is_nan64(u64 bits) { return (bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull; }
 
+// A NaN operand passes its sign and payload on, quieted; of several, b goes before c before a. (An addition is a
+// times one plus b, so there the second operand goes first.)
+inline u64 nan_result64(u64 a, u64 b, u64 c) {
+  const u64 source = is_nan64(b) ? b : is_nan64(c) ? c : a;
+  return is_nan64(source) ? source | kQuiet64 : kNan64;
+}
+
 // Clamps to [0, 1]; NaN and -0 give +0.
 inline u32 saturate32(u32 bits) {
   const bool positive = bits - 1 < 0x7f800000u;  // 0 < value <= inf
@@ -67,6 +76,9 @@ inline constexpr Format kE5m2{5, 2, true};
 // `value` rounded to `format` as that format's bits (NaN excluded). Correct in every direction when `value` is
 // exact or was rounded to odd with at least two bits more than the format.
 u32 round_to(const Format& format, double value, Round mode);
+
+// A binary64 NaN in a narrower format: its sign, the top of its payload, and the quiet bit.
+u32 narrow_nan(const Format& format, u64 nan);
 
 // a + b and a * b + c rounded to odd in binary64: exact, or the neighbour whose last bit is set. Rounding that
 // once more to a narrower format is as good as rounding the exact result.

@@ -31,7 +31,7 @@ void release(Cta& cta, u32 id) {
     warp.at_barrier &= ~here;
     warp.ready |= here;
     warp.barrier_count = barrier.votes;
-    warp.barrier_vote = barrier.all;
+    warp.barrier_vote = barrier.mode == BarrierMode::ReduceOr ? barrier.votes != 0 : barrier.all;
   }
   barrier = CtaBarrier{};
 }
@@ -101,6 +101,7 @@ void barrier_arrive(Warp& warp, u32 mask, u32 id, u32 expected, BarrierMode mode
     barrier.arrived += (mask | warp.exited) == kFullMask ? kLanes : lanes;
   } else {
     barrier.waiting += lanes;
+    barrier.mode = mode;
     barrier.votes += static_cast<u32>(__builtin_popcount(votes & mask));
     barrier.all = barrier.all && (votes & mask) == mask;
     for_lanes(mask, [&](u32 lane) {

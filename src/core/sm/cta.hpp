@@ -24,6 +24,7 @@ struct CtaBarrier {
   u32 expected = 0;  // threads that complete it; 0 = every living thread of the CTA
   u32 votes = 0;     // threads that came with the predicate set
   bool all = true;   // AND over the votes
+  BarrierMode mode = BarrierMode::Sync;
 };
 
 struct Cta {

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warpath.cli.machine import make_machine
-from warpath.cli.target import add_program, resolve
-from warpath.gpu import spec
+from warpath.cli.execution import add_execution, execute
+from warpath.cli.target import add_program
 
 if TYPE_CHECKING:
     from warpath.frontend.launch import Launch
+    from warpath.report.recorder import Names
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_program(parser)
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
+    add_execution(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="no line per launch on stderr")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end a program that runs longer")
 
 
-def eager_loading() -> bool:
-    """Whether the user asked for CUDA's eager module loading, as on a real machine."""
-    return os.environ.get("CUDA_MODULE_LOADING", "").upper() == "EAGER"
+def run(args: argparse.Namespace) -> int:
+    """Run the program; its own exit code."""
+    watcher = None if args.quiet else _LaunchLine()
+    return execute(args, count=args.json is not None, watcher=watcher).program.exit_code
+
+
+class _LaunchLine:
+    """An observer of the model GPU: one line on stderr when a launch has ended."""
+
+    def __init__(self) -> None:
+        self.names: Names | None = None
+
+    def on_launch(self, launch: Launch) -> None:
+        """Say what ran."""
+        name = self.names.kernel(launch.work.program_va) if self.names else "?"
+        grid, block = ("x".join(map(str, shape)) for shape in (launch.work.grid, launch.work.block))
+        executed = launch.counters.get("inst_executed", 0)
+        stopped = " stopped by a fault" if launch.fault is not None else ""
+        print(
+            f"warpath: launch {launch.index}: {name} <<<{grid}, {block}>>> {executed} warp instructions (modelled)"
+            f"{stopped}",
+            file=sys.stderr,
+            flush=True,
+        )

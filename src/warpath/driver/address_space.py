@@ -8,13 +8,14 @@ Layout (all below 2^47):
 
     0x0000_0002_0000_0000  driver system memory: pushbuffers, rings, USERD, semaphores, QMDs (QMD addresses
                            must stay below 2^40)
-    0x0000_6700_0000_0000  shared and local windows of the generic address space, system call slots
+    0x0000_66d0_0000_0000  shared and local windows of the generic address space, system call slots
     0x0000_6800_0000_0000  user device memory
-    0x0000_6900_0000_0000  module images, constant banks, heaps
+    0x0000_6b5a_0000_0000  module images, constant banks, heaps
     host arena             pinned, managed and staging memory, mapped at the same address in the program
 
-The device ranges lie where Linux on x86-64 maps neither executables nor shared libraries, stacks or heaps of
-a program (its mmap region starts at 2^47 - 2^44), so an address says what it points to.
+The device ranges lie where Linux on x86-64 maps neither executables nor shared libraries, stacks or heaps of a
+program (its mmap region starts at 2^47 - 2^44), so an address says what it points to. They are no power of two apart,
+so that an index that is wrong by one finds nothing.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ from typing import Protocol
 
 SYSTEM_BASE = 0x2_0000_0000
 SYSTEM_SIZE = 0x1000_0000
-SHARED_WINDOW = 0x6700_0000_0000
-LOCAL_WINDOW = 0x6700_0100_0000
-CALLS_BASE = 0x6700_1000_0000
+SHARED_WINDOW = 0x66D0_0000_0000
+LOCAL_WINDOW = 0x66D0_0100_0000
+CALLS_BASE = 0x66D0_1000_0000
 CALLS_SIZE = 0x20_0000
 DEVICE_BASE = 0x6800_0000_0000
-MODULE_BASE = 0x6900_0000_0000
+MODULE_BASE = 0x6B5A_0000_0000
 MODULE_SIZE = 0x4_0000_0000
 
 ALIGNMENT = 256
@@ -70,6 +71,10 @@ class Memory(Protocol):
 
     def write(self, va: int, data: bytes) -> None:
         """A store by the CPU."""
+        ...
+
+    def set_heap(self, va: int, size: int) -> None:
+        """Say which memory device-side malloc hands out."""
         ...
 
 

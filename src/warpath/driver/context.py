@@ -23,7 +23,7 @@ from warpath.driver.limits import Configuration
 from warpath.driver.marker import EventRecord, HostCall, PendingCall
 from warpath.driver.memory import MemoryManager
 from warpath.driver.module import Function, Module, Registry, ptx_member
-from warpath.driver.output import Output
+from warpath.driver.output import AssertFailure, Output
 from warpath.driver.segment import Segment
 from warpath.driver.slots import LaunchSlots, WordPool
 from warpath.driver.staging import PIECE_BYTES, Mover, Staging
@@ -75,7 +75,8 @@ class Driver:
     """One context.
 
     `memory` is the model GPU's memory, `arena` the (base, size) of the host arena, which the caller has
-    reserved in it. `on_output` gets what device code printed, wherever the real driver would flush it.
+    reserved in it. `on_output` gets what device code printed, wherever the real driver would flush it. `timed` says
+    that the GPU's clock means something; `runtime_version` (13050 is 13.5) whose error codes to follow.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Driver:
         *,
         arena: tuple[int, int],
         eager: bool = False,
+        timed: bool = False,
         runtime_version: int = _RUNTIME_VERSION,
         on_output: Callable[[Output], None] = lambda _: None,
     ) -> None:
@@ -95,11 +97,10 @@ class Driver:
         self.memory = memory
         self.assemble_ptx = assemble_ptx
         self.eager = eager
+        self.timed = timed
         self.runtime_version = runtime_version
         self.on_output = on_output
-        self.poll: Callable[[], None] | None = (
-            None  # called between steps of the GPU; may raise to interrupt it
-        )
+        self.poll: Callable[[], None] | None = None  # called between steps of the GPU; may raise to stop it
         self.journal = Journal()
         self.space = AddressSpace(memory, spec.memory_bytes, arena)
         self.registry = Registry(self._new_module)
@@ -111,7 +112,7 @@ class Driver:
         spec, gpu = self.spec, self.gpu
         self.error: CudaError | None = None
         self.limits = Limits(spec)
-        self.memory_manager = MemoryManager(self.space, self.synchronize)
+        self.memory_manager = MemoryManager(self.space, self.check, self.synchronize)
         self.channels = ChannelSet(spec, self.space, gpu, self.journal, self.wait)
         self.words = WordPool(self.space)
         self.streams = StreamSet(self.channels.compute, self.words.take)
@@ -151,7 +152,7 @@ class Driver:
     def check(self) -> None:
         """Raise the error that has made this context unusable, if one has."""
         if self.error is not None:
-            raise self.error
+            raise CudaError(self.error.code, self.error.detail)
 
     def wait(self, fence: Fence) -> None:
         """Run the GPU until the fence is done.
@@ -206,7 +207,10 @@ class Driver:
         new = self.gpu.faults[self._faults_seen :]
         self._faults_seen += len(new)
         if new and self.error is None:
+            self._flush_output()
             self.error = to_cuda_error(new[0])
+            if self.error.code is Error.ASSERT and "message" in new[0]:
+                self.on_output(Output(b"", (AssertFailure(str(new[0]["message"])),), 0))
 
     def _answer_host_calls(self) -> bool:
         """Make every host call whose turn has come; whether there was one."""
@@ -513,14 +517,15 @@ class Driver:
             self.wait(fence)
 
     def elapsed_ms(self, start: Event, end: Event) -> float:
-        """Milliseconds between two events, from the times the GPU wrote; 0 while it has no clock."""
+        """Milliseconds between two events, from the times the GPU wrote; 0 unless it keeps time (`timed`)."""
         if not (start.timing and end.timing and start.recorded and end.recorded):
             raise CudaError(Error.INVALID_RESOURCE_HANDLE, "both events must be recorded and keep time")
         if not (self.query_event(start) and self.query_event(end)):
             raise CudaError(Error.NOT_READY)
+        if not self.timed:
+            self.journal.note("event times are 0: the model GPU ran without a clock")
+            return 0.0
         times = [int.from_bytes(self.memory.read(e.slot_va + _TIMESTAMP, 8), "little") for e in (start, end)]
-        if times[0] == times[1] == 0:
-            self.journal.note("event times are 0: the model GPU runs without a clock")
         return (times[1] - times[0]) / 1e6
 
     @staticmethod

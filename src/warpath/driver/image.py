@@ -88,8 +88,8 @@ class Image:
         if symbol.binding == "WEAK":
             return 0
         raise UnsupportedError(
-            f"{self.cubin.what}: device code calls {symbol.name}, which this version does not provide "
-            f"(it has {', '.join(syscalls.NAMES)})"
+            f"{self.cubin.what}: device code refers to {symbol.name}, which neither it nor this version provides "
+            f"(system calls: {', '.join(syscalls.NAMES)})"
         )
 
     def _bytes(self, placement: Placement) -> bytes:

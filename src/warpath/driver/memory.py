@@ -43,10 +43,16 @@ class Pointer:
 
 
 class MemoryManager:
-    """cudaMalloc and its relatives. `synchronize` waits for all work, as freeing memory does."""
+    """cudaMalloc and its relatives.
 
-    def __init__(self, space: AddressSpace, synchronize: Callable[[], None]) -> None:
+    `check` raises when the context is unusable; `synchronize` also waits for all work, as freeing memory does.
+    """
+
+    def __init__(
+        self, space: AddressSpace, check: Callable[[], None], synchronize: Callable[[], None]
+    ) -> None:
         self._space = space
+        self._check = check
         self._synchronize = synchronize
         self._registered: dict[int, int] = {}  # start -> size of pageable ranges made known to CUDA
 
@@ -83,6 +89,7 @@ class MemoryManager:
 
     def register_host(self, va: int, size: int) -> None:
         """Make program memory known as page-locked; the model still stages copies from it."""
+        self._check()
         if size == 0 or va == 0:
             raise CudaError(Error.INVALID_VALUE, "nothing to register")
         if any(start < va + size and va < start + length for start, length in self._registered.items()):
@@ -123,6 +130,7 @@ class MemoryManager:
         return self._space.free_bytes, self._space.board_bytes
 
     def _allocate(self, size: int, kind: Kind, what: str) -> int:
+        self._check()
         if size == 0:
             return 0
         allocation = self._space.allocate(size, kind)
@@ -134,6 +142,7 @@ class MemoryManager:
         return allocation.va
 
     def _release(self, va: int, kinds: tuple[Kind, ...]) -> None:
+        self._check()
         if va == 0:
             return
         self._synchronize()  # pending work may still use it

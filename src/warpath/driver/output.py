@@ -18,19 +18,13 @@ _SIGNED, _UNSIGNED, _FLOAT = "di", "ouxX", "eEfFgGaA"
 
 @dataclass(frozen=True, slots=True)
 class AssertFailure:
-    """A failed device assertion: where, and what the program's stderr gets."""
+    """Failed device assertions, as the line or lines that the CUDA runtime prints on stderr."""
 
-    message: str
-    file: str
-    line: int
-    function: str
-    block: tuple[int, int, int]
-    thread: tuple[int, int, int]
+    lines: str
 
     def text(self) -> str:
-        """The line that the CUDA runtime prints."""
-        where = f"block: [{','.join(map(str, self.block))}], thread: [{','.join(map(str, self.thread))}]"
-        return f"{self.file}:{self.line}: {self.function}: {where} Assertion `{self.message}` failed.\n"
+        """What goes to the program's stderr."""
+        return self.lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +53,8 @@ def drain(memory: Memory, fifo: int) -> Output:
         record = data[position + 8 : position + size]
         if kind == syscalls.ASSERT_RECORD:
             failures.append(_assertion(memory, record))
+        elif kind == syscalls.TEXT_RECORD:
+            printed += record
         else:
             (template,) = struct.unpack_from("<Q", record)
             printed += format_printf(_string(memory, template), record[8:], lambda va: _string(memory, va))
@@ -70,9 +66,11 @@ def drain(memory: Memory, fifo: int) -> Output:
 
 def _assertion(memory: Memory, record: bytes) -> AssertFailure:
     message, file, function, line, *where = struct.unpack_from("<QQQI6I", record)
-    text = [_string(memory, va).decode(errors="replace") for va in (message, file, function)]
-    bx, by, bz, tx, ty, tz = where
-    return AssertFailure(text[0], text[1], line, text[2], (bx, by, bz), (tx, ty, tz))
+    text, path, name = (_string(memory, va).decode(errors="replace") for va in (message, file, function))
+    block, thread = (",".join(map(str, part)) for part in (where[:3], where[3:]))
+    return AssertFailure(
+        f"{path}:{line}: {name}: block: [{block}], thread: [{thread}] Assertion `{text}` failed.\n"
+    )
 
 
 def _string(memory: Memory, va: int) -> bytes:

@@ -100,6 +100,7 @@ class DeviceSupport:
             changed = True
         if any(map(syscalls.needs_heap, wanted)) and not self._heap[0]:
             self._heap = self._allocate(self._limits.use(Limit.MALLOC_HEAP_SIZE))
+            self._space.memory.set_heap(*self._heap)
             changed = True
         if changed:
             self._write_slots()

@@ -1,25 +1,25 @@
 """System calls: functions that device code may call and that no cubin contains.
 
-The real driver resolves `vprintf`, `malloc`, `free` and `__assertfail` to device code of its own. Here each
-gets a slot in a reserved page, and the model GPU carries out a call to a slot as a built-in with that
-function's device ABI (arguments from R4 up, the return address in R20:R21). A slot describes itself, so that
-the model GPU needs nothing but memory to recognise it. Slot n lies at BASE + n * SLOT_BYTES and holds
+The real driver resolves `vprintf`, `malloc`, `free` and `__assertfail` to device code of its own. Here each gets a
+slot in a reserved page, and the model GPU carries out a call or jump to a slot as a built-in with that function's
+device ABI: arguments from R4 up, result from R4 up, return address in R20:R21. `addresses()` is what to tell the model
+GPU; a slot also describes itself in memory. Slot n lies at BASE + n * SLOT_BYTES and holds
 
     +0x00  16 bytes  MARK (not an instruction of any SM)
     +0x10  48 bytes  the function's name, zero-padded ASCII
     +0x40   8 bytes  address of the buffer that the function works on (0: none)
     +0x48   8 bytes  size of that buffer
 
-Buffer of `vprintf` and `__assertfail` (one FIFO for both):
+Buffer of `vprintf` and `__assertfail` (one FIFO for both), drained by the driver whenever the GPU has stopped:
 
-    +0x00   8 bytes  bytes written so far, header included; starts at 16, advanced atomically by the writer
+    +0x00   8 bytes  bytes written so far, header included; starts at 16, advanced by the writer
     +0x08   8 bytes  records dropped since the FIFO was full
-    +0x10   records, each padded to 8 bytes:
-            u32 size with this header, u32 kind (0 printf, 1 assert)
-            printf: u64 address of the format, then the argument block as the caller laid it out
-            assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block xyz, u32 thread xyz
+    +0x10   records, each starting on 8 bytes: u32 size with this header, u32 kind, then
+            kind 0 printf: u64 address of the format, then the argument block as the caller laid it out
+            kind 1 assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block xyz, u32 thread xyz
+            kind 2 text:   bytes ready to print
 
-`malloc` and `free` share a heap: any allocator over the buffer will do; its bytes are ordinary device memory.
+`malloc` and `free` share a heap: ordinary device memory, which the driver names to the memory model (`set_heap`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MARK = b"warpath syscall\0"
 NAMES = ("vprintf", "__assertfail", "malloc", "free", "__assert_fail", "abort")
 
 FIFO_HEADER_BYTES = 16
-PRINTF_RECORD, ASSERT_RECORD = 0, 1
+PRINTF_RECORD, ASSERT_RECORD, TEXT_RECORD = 0, 1, 2
 
 _OUTPUT = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _HEAP = frozenset({"malloc", "free"})

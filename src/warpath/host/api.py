@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from importlib import import_module
 
-MODULES = ("device", "error", "event", "function", "graph", "launch", "memory", "module", "pool", "stream", "transfer")
+MODULES = (
+    "context",
+    "device",
+    "error",
+    "event",
+    "function",
+    "graph",
+    "graph_nodes",
+    "launch",
+    "memory",
+    "module",
+    "pool",
+    "stream",
+    "transfer",
+)
 
 
 def load() -> None:

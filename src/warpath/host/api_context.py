@@ -29,7 +29,9 @@ def context_create(call: Call, pointer: int, _flags: int, device: int) -> None:
 
 
 @entry("cuCtxCreate_v3", context=False)
-def context_create_v3(call: Call, pointer: int, _affinity: int, _count: int, _flags: int, device: int) -> None:
+def context_create_v3(
+    call: Call, pointer: int, _affinity: int, _count: int, _flags: int, device: int
+) -> None:
     """The same with affinity parameters, which have no effect."""
     context_create(call, pointer, 0, device)
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warpath.driver.error import CudaError, Error
-from warpath.host.device import DRIVER_VERSION, PRIORITIES, RUNTIME_VERSIONS, attributes, device_uuid, properties
+from warpath.host.device import (
+    DRIVER_VERSION,
+    PRIORITIES,
+    RUNTIME_VERSIONS,
+    attributes,
+    device_uuid,
+    properties,
+)
 from warpath.host.dispatch import entry
 from warpath.host.layout import enum, layout
 
@@ -14,7 +21,6 @@ if TYPE_CHECKING:
 
 DEVICE = 0
 PCI_BUS_ID = "0000:01:00.0"
-CONTEXT = 0x5000_0000_1000  # the primary context's handle; contexts created explicitly follow
 
 
 def check_device(device: int) -> None:
@@ -152,7 +158,7 @@ def device_total_memory(call: Call, pointer: int, device: int) -> None:
 def device_get_uuid(call: Call, pointer: int, device: int) -> None:
     """16 bytes that identify the board model."""
     check_device(device)
-    call.out(pointer, "16s", device_uuid(call.driver.spec))  # type: ignore[arg-type]
+    call.out(pointer, "16s", device_uuid(call.driver.spec))
 
 
 @entry("cuDeviceComputeCapability", context=False)
@@ -229,10 +235,15 @@ def device_synchronize(call: Call) -> None:
 
 @entry("cudaDeviceReset")
 def device_reset(call: Call) -> None:
-    """Free everything and start over; a broken context works again."""
-    call.driver.reset()
-    call.runtime.handles.clear()
-    call.thread.last_error = 0
+    """Wait for all work and start over; a broken context works again."""
+    call.runtime.reset()
+
+
+@entry("cuDevicePrimaryCtxReset_v2", "cuDevicePrimaryCtxReset", context=False)
+def primary_context_reset(call: Call, device: int) -> None:
+    """The driver API's name for it."""
+    check_device(device)
+    device_reset(call)
 
 
 @entry("cudaDeviceGetLimit", "cuCtxGetLimit")
@@ -247,13 +258,23 @@ def device_set_limit(call: Call, limit: int, value: int) -> None:
     call.driver.set_limit(limit, value)
 
 
-@entry("cudaDeviceGetCacheConfig", "cuCtxGetCacheConfig", "cudaDeviceGetSharedMemConfig", "cuCtxGetSharedMemConfig")
+@entry(
+    "cudaDeviceGetCacheConfig",
+    "cuCtxGetCacheConfig",
+    "cudaDeviceGetSharedMemConfig",
+    "cuCtxGetSharedMemConfig",
+)
 def get_cache_config(call: Call, pointer: int) -> None:
     """No preference: the hardware of all supported generations decides itself."""
     call.out(pointer, "i", 0)
 
 
-@entry("cudaDeviceSetCacheConfig", "cuCtxSetCacheConfig", "cudaDeviceSetSharedMemConfig", "cuCtxSetSharedMemConfig")
+@entry(
+    "cudaDeviceSetCacheConfig",
+    "cuCtxSetCacheConfig",
+    "cudaDeviceSetSharedMemConfig",
+    "cuCtxSetSharedMemConfig",
+)
 def set_cache_config(_call: Call, _config: int) -> None:
     """Without effect on the supported generations."""
 

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def get_last_error(call: Call) -> int:
     """The thread's last error, which is then forgotten; one that broke the context stays."""
     last, call.thread.last_error = call.thread.last_error, 0
-    sticky = call.driver.sticky_error
-    return sticky.value if sticky is not None and last else last
+    broken = call.driver.sticky_error
+    if last and broken is not None:
+        call.thread.last_error = broken.value
+    return last
 
 
 @entry("cudaPeekAtLastError", context=False, sets_error=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import TYPE_CHECKING
 
-from warpath.driver import limits
+from warpath.driver import limits, queries
 from warpath.driver.error import CudaError, Error
 from warpath.driver.limits import Configuration
 from warpath.driver.module import Function, Module
-from warpath.gpu.occupancy import Request, available_dynamic_shared, suggest_block_size
+from warpath.gpu.occupancy import suggest_block_size
 from warpath.host.api_device import check_device
 from warpath.host.api_launch import find_function, launch_options
 from warpath.host.dispatch import entry
@@ -18,30 +17,27 @@ from warpath.host.layout import enum
 if TYPE_CHECKING:
     from warpath.host.dispatch import Call
 
-MAX_CARVEOUT = 100
-_DEFAULT = -1  # attribute value that means: no preference
-
 
 def attribute_values(call: Call, function: Function) -> dict[str, int]:
     """Attributes of a kernel under the names of `CUfunction_attribute` without their prefix."""
-    kernel, sm = function.kernel, call.driver.spec.sm
-    cluster = function.cluster or kernel.cluster or (0, 0, 0)
+    found = queries.attributes(function, call.driver.spec)
+    width, height, depth = found.cluster
     return {
-        "MAX_THREADS_PER_BLOCK": limits.max_threads(kernel, sm),
-        "SHARED_SIZE_BYTES": kernel.static_shared,
-        "CONST_SIZE_BYTES": sum(len(item.data) for bank, item in kernel.constants.items() if bank != 0),
-        "LOCAL_SIZE_BYTES": kernel.frame_size,
-        "NUM_REGS": kernel.registers,
-        "PTX_VERSION": function.module.cubin.sm,
-        "BINARY_VERSION": function.module.cubin.sm,
+        "MAX_THREADS_PER_BLOCK": found.max_threads_per_block,
+        "SHARED_SIZE_BYTES": found.shared_size,
+        "CONST_SIZE_BYTES": found.const_size,
+        "LOCAL_SIZE_BYTES": found.local_size,
+        "NUM_REGS": found.registers,
+        "PTX_VERSION": found.ptx_version,
+        "BINARY_VERSION": found.binary_version,
         "CACHE_MODE_CA": 0,
-        "MAX_DYNAMIC_SHARED_SIZE_BYTES": limits.dynamic_shared_limit(function, sm),
-        "PREFERRED_SHARED_MEMORY_CARVEOUT": _DEFAULT if function.carveout is None else function.carveout,
+        "MAX_DYNAMIC_SHARED_SIZE_BYTES": found.max_dynamic_shared,
+        "PREFERRED_SHARED_MEMORY_CARVEOUT": found.preferred_carveout,
         "CLUSTER_SIZE_MUST_BE_SET": 0,
-        "REQUIRED_CLUSTER_WIDTH": cluster[0],
-        "REQUIRED_CLUSTER_HEIGHT": cluster[1],
-        "REQUIRED_CLUSTER_DEPTH": cluster[2],
-        "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": int(function.non_portable_cluster),
+        "REQUIRED_CLUSTER_WIDTH": width,
+        "REQUIRED_CLUSTER_HEIGHT": height,
+        "REQUIRED_CLUSTER_DEPTH": depth,
+        "NON_PORTABLE_CLUSTER_SIZE_ALLOWED": int(found.non_portable_cluster),
         "CLUSTER_SCHEDULING_POLICY_PREFERENCE": 0,
     }
 
@@ -49,23 +45,24 @@ def attribute_values(call: Call, function: Function) -> dict[str, int]:
 @entry("cudaFuncGetAttributes")
 def func_get_attributes(call: Call, pointer: int, symbol: int) -> None:
     """All attributes at once."""
-    values = attribute_values(call, find_function(call, symbol))
-    members = {
-        "sharedSizeBytes": "SHARED_SIZE_BYTES",
-        "constSizeBytes": "CONST_SIZE_BYTES",
-        "localSizeBytes": "LOCAL_SIZE_BYTES",
-        "maxThreadsPerBlock": "MAX_THREADS_PER_BLOCK",
-        "numRegs": "NUM_REGS",
-        "ptxVersion": "PTX_VERSION",
-        "binaryVersion": "BINARY_VERSION",
-        "maxDynamicSharedSizeBytes": "MAX_DYNAMIC_SHARED_SIZE_BYTES",
-        "preferredShmemCarveout": "PREFERRED_SHARED_MEMORY_CARVEOUT",
-        "requiredClusterWidth": "REQUIRED_CLUSTER_WIDTH",
-        "requiredClusterHeight": "REQUIRED_CLUSTER_HEIGHT",
-        "requiredClusterDepth": "REQUIRED_CLUSTER_DEPTH",
-        "nonPortableClusterSizeAllowed": "NON_PORTABLE_CLUSTER_SIZE_ALLOWED",
+    found = queries.attributes(find_function(call, symbol), call.driver.spec)
+    width, height, depth = found.cluster
+    values = {
+        "sharedSizeBytes": found.shared_size,
+        "constSizeBytes": found.const_size,
+        "localSizeBytes": found.local_size,
+        "maxThreadsPerBlock": found.max_threads_per_block,
+        "numRegs": found.registers,
+        "ptxVersion": found.ptx_version,
+        "binaryVersion": found.binary_version,
+        "maxDynamicSharedSizeBytes": found.max_dynamic_shared,
+        "preferredShmemCarveout": found.preferred_carveout,
+        "requiredClusterWidth": width,
+        "requiredClusterHeight": height,
+        "requiredClusterDepth": depth,
+        "nonPortableClusterSizeAllowed": int(found.non_portable_cluster),
     }
-    call.out_struct(pointer, "cudaFuncAttributes", {member: values[name] for member, name in members.items()})
+    call.out_struct(pointer, "cudaFuncAttributes", values)
 
 
 def _get_attribute(call: Call, pointer: int, attribute: int, function: Function) -> None:
@@ -91,28 +88,7 @@ def driver_kernel_get_attribute(call: Call, pointer: int, attribute: int, handle
 
 
 def _set_attribute(call: Call, function: Function, attribute: int, value: int) -> None:
-    ids = enum("CUfunction_attribute")
-    sm = call.driver.spec.sm
-    width, height, depth = function.cluster or (1, 1, 1)
-    if attribute == ids["CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"]:
-        most = sm.shared_per_block_optin_bytes - function.kernel.static_shared
-        if not 0 <= value <= most:
-            raise CudaError(Error.INVALID_VALUE, f"{value} bytes of dynamic shared memory: the limit is {most}")
-        function.max_dynamic_shared = value
-    elif attribute == ids["CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"]:
-        if not _DEFAULT <= value <= MAX_CARVEOUT:
-            raise CudaError(Error.INVALID_VALUE, f"a shared memory carveout of {value} percent")
-        function.carveout = None if value == _DEFAULT else value
-    elif attribute == ids["CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED"]:
-        function.non_portable_cluster = bool(value)
-    elif attribute == ids["CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH"]:
-        function.cluster = (value, height, depth)
-    elif attribute == ids["CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT"]:
-        function.cluster = (width, value, depth)
-    elif attribute == ids["CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH"]:
-        function.cluster = (width, height, value)
-    elif attribute != ids["CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE"]:
-        raise CudaError(Error.INVALID_VALUE, f"function attribute {attribute} cannot be set")
+    queries.set_attribute(function, attribute, value, call.driver.spec)
 
 
 @entry("cudaFuncSetAttribute", "cuFuncSetAttribute")
@@ -135,7 +111,9 @@ def kernel_set_attribute(call: Call, handle: int, attribute: int, value: int, de
     _set_attribute(call, find_function(call, handle), attribute, value)
 
 
-@entry("cudaFuncSetCacheConfig", "cuFuncSetCacheConfig", "cudaFuncSetSharedMemConfig", "cuFuncSetSharedMemConfig")
+@entry(
+    "cudaFuncSetCacheConfig", "cuFuncSetCacheConfig", "cudaFuncSetSharedMemConfig", "cuFuncSetSharedMemConfig"
+)
 def func_set_config(call: Call, symbol: int, _config: int) -> None:
     """Without effect on the supported generations."""
     find_function(call, symbol)
@@ -187,11 +165,11 @@ def func_load(call: Call, handle: int) -> None:
 
 
 def _blocks(call: Call, pointer: int, symbol: int, threads: int, shared: int) -> None:
-    function = find_function(call, symbol)
-    if threads <= 0:
-        raise CudaError(Error.INVALID_VALUE, f"blocks of {threads} threads")
-    found = limits.resident(function, Configuration((1, 1, 1), (threads, 1, 1), shared), call.driver.spec.sm)
-    call.out(pointer, "i", found.blocks_per_sm)
+    call.out(
+        pointer,
+        "i",
+        queries.max_active_blocks(find_function(call, symbol), threads, shared, call.driver.spec),
+    )
 
 
 @entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessor")
@@ -214,11 +192,8 @@ def max_active_blocks_with_flags(
 @entry("cudaOccupancyAvailableDynamicSMemPerBlock", "cuOccupancyAvailableDynamicSMemPerBlock")
 def available_dynamic_memory(call: Call, pointer: int, symbol: int, blocks: int, threads: int) -> None:
     """Dynamic shared memory that still allows this many blocks per SM."""
-    kernel = find_function(call, symbol).kernel
-    if threads <= 0 or blocks <= 0:
-        raise CudaError(Error.INVALID_VALUE, f"{blocks} blocks of {threads} threads")
-    request = Request(threads, kernel.registers, kernel.static_shared, barriers=max(kernel.barriers, 1))
-    call.out(pointer, "Q", available_dynamic_shared(call.driver.spec.sm, request, blocks))
+    function = find_function(call, symbol)
+    call.out(pointer, "Q", queries.available_dynamic_shared(function, blocks, threads, call.driver.spec))
 
 
 def _suggest(call: Call, grid: int, block: int, handle: int, callback: int, shared: int, limit: int) -> None:
@@ -228,10 +203,8 @@ def _suggest(call: Call, grid: int, block: int, handle: int, callback: int, shar
     def needed(threads: int) -> int:
         return call.connection.invoke(callback, threads) if callback else shared
 
-    found = suggest_block_size(
-        spec.sm, kernel.registers, needed, kernel.static_shared, min(most, limit) if limit > 0 else most
-    )
-    threads, blocks = found[0], found[1]
+    largest = min(most, limit) if limit > 0 else most
+    threads, blocks = suggest_block_size(spec.sm, kernel.registers, needed, kernel.static_shared, largest)
     call.out(grid, "i", blocks * spec.sms)
     call.out(block, "i", threads)
 
@@ -252,8 +225,8 @@ def potential_block_size_with_flags(
     _suggest(call, grid, block, handle, callback, shared, limit)
 
 
-def _cluster_config(call: Call, config: int) -> tuple[Configuration, int]:
-    """(configuration, blocks of a cluster) from a launch configuration of either API; error 801 before sm_90."""
+def _cluster_config(call: Call, config: int) -> Configuration:
+    """From a launch configuration of either API; error 801 before sm_90."""
     if call.driver.spec.sm.major < 9:
         raise CudaError(Error.NOT_SUPPORTED, f"{call.driver.spec.sm.name} has no clusters")
     values = call.take_struct(config, "cudaLaunchConfig_t")
@@ -263,14 +236,14 @@ def _cluster_config(call: Call, config: int) -> tuple[Configuration, int]:
     block = (values["blockDim.x"], values["blockDim.y"], values["blockDim.z"])
     # The driver's structure has the shared memory size in 32 bits at the same place.
     shared = values["dynamicSmemBytes"] & (0xFFFF_FFFF if call.library == 0 else ~0)
-    return Configuration(grid, block, shared, cluster=cluster), prod(cluster)
+    return Configuration(grid, block, shared, cluster=cluster)
 
 
 @entry("cudaOccupancyMaxPotentialClusterSize", "cuOccupancyMaxPotentialClusterSize")
 def potential_cluster_size(call: Call, pointer: int, symbol: int, config: int) -> None:
     """Largest cluster that this kernel can be launched with."""
     function = find_function(call, symbol)
-    configuration, _ = _cluster_config(call, config)
+    configuration = _cluster_config(call, config)
     fits = limits.resident(function, configuration, call.driver.spec.sm).blocks_per_sm
     most = limits.MAX_CLUSTER if function.non_portable_cluster else limits.PORTABLE_CLUSTER
     call.out(pointer, "i", most if fits else 0)
@@ -280,6 +253,5 @@ def potential_cluster_size(call: Call, pointer: int, symbol: int, config: int) -
 def max_active_clusters(call: Call, pointer: int, symbol: int, config: int) -> None:
     """Clusters that the whole GPU holds; the model places them without regard to GPC borders."""
     function = find_function(call, symbol)
-    configuration, size = _cluster_config(call, config)
-    fits = limits.resident(function, configuration, call.driver.spec.sm).blocks_per_sm
-    call.out(pointer, "i", fits * call.driver.spec.sms // size)
+    configuration = _cluster_config(call, config)
+    call.out(pointer, "i", queries.max_active_clusters(function, configuration, call.driver.spec))

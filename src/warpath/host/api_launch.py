@@ -35,10 +35,14 @@ def read_arguments(call: Call, function: Function, pointers: int) -> list[bytes]
     if not params:
         return []
     if pointers == 0:
-        raise CudaError(Error.INVALID_VALUE, f"{function.name} has {len(params)} parameters but got no arguments")
+        raise CudaError(
+            Error.INVALID_VALUE, f"{function.name} has {len(params)} parameters but got no arguments"
+        )
     addresses = call.take(pointers, f"{len(params)}Q")
     if 0 in addresses:
-        raise CudaError(Error.INVALID_VALUE, f"argument {addresses.index(0)} of {function.name} is a null pointer")
+        raise CudaError(
+            Error.INVALID_VALUE, f"argument {addresses.index(0)} of {function.name} is a null pointer"
+        )
     return call.connection.gather([(at, param.size) for at, param in zip(addresses, params, strict=True)])
 
 
@@ -82,7 +86,9 @@ def get_kernel(call: Call, pointer: int, symbol: int) -> None:
 
 
 @entry("__cudaLaunchKernel", "cudaLaunchKernel")
-def launch_kernel(call: Call, kernel: int, grid: Dim3, block: Dim3, pointers: int, shared: int, stream: int) -> None:
+def launch_kernel(
+    call: Call, kernel: int, grid: Dim3, block: Dim3, pointers: int, shared: int, stream: int
+) -> None:
     """The launch that generated stubs make."""
     _launch(call, find_function(call, kernel), grid, block, pointers, shared, stream)
 

@@ -100,7 +100,9 @@ def host_get_device_pointer(call: Call, pointer: int, va: int, _flags: int) -> N
     if found.type is not PointerType.HOST:
         raise CudaError(Error.INVALID_VALUE, f"{va:#x} is not pinned memory")
     if not found.visible:
-        raise CudaError(Error.NOT_SUPPORTED, "memory pinned with cudaHostRegister is not mapped to the model GPU")
+        raise CudaError(
+            Error.NOT_SUPPORTED, "memory pinned with cudaHostRegister is not mapped to the model GPU"
+        )
     call.out(pointer, "Q", va)
 
 
@@ -135,7 +137,20 @@ def pointer_get_attributes(call: Call, pointer: int, va: int) -> None:
 
 
 # Formats of the driver API's pointer attributes, by number.
-_ATTRIBUTE_FORMATS = {1: "Q", 2: "I", 3: "Q", 4: "Q", 6: "I", 7: "Q", 8: "I", 9: "i", 10: "I", 11: "Q", 12: "Q", 13: "I"}
+_ATTRIBUTE_FORMATS = {
+    1: "Q",
+    2: "I",
+    3: "Q",
+    4: "Q",
+    6: "I",
+    7: "Q",
+    8: "I",
+    9: "i",
+    10: "I",
+    11: "Q",
+    12: "Q",
+    13: "I",
+}
 _CU_HOST, _CU_DEVICE = 1, 2
 
 

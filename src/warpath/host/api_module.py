@@ -121,7 +121,9 @@ def init_module(call: Call, handle: int) -> int:
     for pointer, name in call.process.managed.pop(handle, []):
         va = module.variable(name).va
         if not call.runtime.arena.base <= va < call.runtime.arena.base + call.runtime.arena.size:
-            raise UnsupportedError(f"__managed__ variable {name}: module variables in host memory are not supported")
+            raise UnsupportedError(
+                f"__managed__ variable {name}: module variables in host memory are not supported"
+            )
         call.connection.write(pointer, struct.pack("<Q", va))
     return 1
 
@@ -164,7 +166,9 @@ def _elf_size(call: Call, address: int) -> int:
     header = call.connection.read(address, ELF_HEADER_BYTES)
     segments, sections = struct.unpack_from("<QQ", header, 32)
     segment_bytes, segment_count, section_bytes, section_count = struct.unpack_from("<4H", header, 54)
-    end = max(ELF_HEADER_BYTES, segments + segment_bytes * segment_count, sections + section_bytes * section_count)
+    end = max(
+        ELF_HEADER_BYTES, segments + segment_bytes * segment_count, sections + section_bytes * section_count
+    )
     if section_bytes != SECTION_HEADER_BYTES or end > MAX_IMAGE_BYTES:
         raise CudaError(Error.INVALID_KERNEL_IMAGE, "the image's section table makes no sense")
     table = call.connection.read(address + sections, section_bytes * section_count)
@@ -201,7 +205,9 @@ def module_load_data(call: Call, pointer: int, image: int) -> None:
 
 
 @entry("cuModuleLoadDataEx")
-def module_load_data_ex(call: Call, pointer: int, image: int, _count: int, _options: int, _values: int) -> None:
+def module_load_data_ex(
+    call: Call, pointer: int, image: int, _count: int, _options: int, _values: int
+) -> None:
     """The same with options for the assembler, which have no effect."""
     _load(call, pointer, read_image(call, image), "module")
 
@@ -252,7 +258,11 @@ def module_get_function(call: Call, pointer: int, handle: int, name: int) -> Non
     label = call.text(name)
     if label not in module.cubin.kernels:
         raise CudaError(Error.SYMBOL_NOT_FOUND, f"no kernel {label}")
-    known = [value for _, value in call.runtime.handles.all(Function) if value.module is module and value.name == label]
+    known = [
+        value
+        for _, value in call.runtime.handles.all(Function)
+        if value.module is module and value.name == label
+    ]
     call.out(pointer, "Q", call.runtime.handles.put(known[0] if known else Function(module, label)))
 
 

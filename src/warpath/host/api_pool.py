@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from warpath.host.dispatch import Call
 
 _PREFIX = "cudaMemPool"
-_FLAGS = {"ReuseFollowEventDependencies": 1, "ReuseAllowOpportunistic": 1, "ReuseAllowInternalDependencies": 1}
+_FLAGS = {
+    "ReuseFollowEventDependencies": 1,
+    "ReuseAllowOpportunistic": 1,
+    "ReuseAllowInternalDependencies": 1,
+}
 _PINNED, _READ_WRITE = 1, 3
 
 

@@ -59,14 +59,24 @@ def memcpy_peer_async(
 def _symbol_range(call: Call, symbol: int, offset: int, size: int) -> int:
     variable = call.driver.registry.variable(symbol)
     if offset + size > variable.size:
-        raise CudaError(Error.INVALID_VALUE, f"{offset} + {size} bytes exceed {variable.name} ({variable.size} bytes)")
+        raise CudaError(
+            Error.INVALID_VALUE, f"{offset} + {size} bytes exceed {variable.name} ({variable.size} bytes)"
+        )
     return variable.va + offset
 
 
 @entry("cudaMemcpyToSymbol")
 def memcpy_to_symbol(call: Call, symbol: int, src: int, size: int, offset: int, kind: int) -> None:
     """Into a `__device__` or `__constant__` variable."""
-    _copy(call, _symbol_range(call, symbol, offset, size), src, size, copy_kind(kind), call.stream(0), blocking=True)
+    _copy(
+        call,
+        _symbol_range(call, symbol, offset, size),
+        src,
+        size,
+        copy_kind(kind),
+        call.stream(0),
+        blocking=True,
+    )
 
 
 @entry("cudaMemcpyToSymbolAsync")
@@ -81,7 +91,15 @@ def memcpy_to_symbol_async(
 @entry("cudaMemcpyFromSymbol")
 def memcpy_from_symbol(call: Call, dst: int, symbol: int, size: int, offset: int, kind: int) -> None:
     """Out of a variable."""
-    _copy(call, dst, _symbol_range(call, symbol, offset, size), size, copy_kind(kind), call.stream(0), blocking=True)
+    _copy(
+        call,
+        dst,
+        _symbol_range(call, symbol, offset, size),
+        size,
+        copy_kind(kind),
+        call.stream(0),
+        blocking=True,
+    )
 
 
 @entry("cudaMemcpyFromSymbolAsync")
@@ -179,7 +197,15 @@ def memcpy_2d(
 
 @entry("cudaMemcpy2DAsync")
 def memcpy_2d_async(
-    call: Call, dst: int, dst_pitch: int, src: int, src_pitch: int, width: int, height: int, kind: int, stream: int
+    call: Call,
+    dst: int,
+    dst_pitch: int,
+    src: int,
+    src_pitch: int,
+    width: int,
+    height: int,
+    kind: int,
+    stream: int,
 ) -> None:
     """The same in a stream."""
     _rows(call, dst, dst_pitch, src, src_pitch, width, height, kind, stream, blocking=False)
@@ -236,7 +262,9 @@ def memcpy_3d(call: Call, parameters: int) -> None:
 @entry("cudaMemcpy3DAsync")
 def memcpy_3d_async(call: Call, parameters: int, stream: int) -> None:
     """The same in a stream."""
-    runtime_box(call.take_struct(parameters, "cudaMemcpy3DParms")).copy(call, call.stream(stream), blocking=False)
+    runtime_box(call.take_struct(parameters, "cudaMemcpy3DParms")).copy(
+        call, call.stream(stream), blocking=False
+    )
 
 
 _CU_HOST, _CU_DEVICE, _CU_ARRAY, _CU_UNIFIED = 1, 2, 3, 4
@@ -311,7 +339,9 @@ def memset_2d(call: Call, va: int, pitch: int, value: int, width: int, height: i
 
 
 @entry("cudaMemset2DAsync")
-def memset_2d_async(call: Call, va: int, pitch: int, value: int, width: int, height: int, stream: int) -> None:
+def memset_2d_async(
+    call: Call, va: int, pitch: int, value: int, width: int, height: int, stream: int
+) -> None:
     """The same in a stream."""
     call.driver.memset(va, value, width, call.stream(stream), height=height, pitch=pitch)
 
@@ -364,4 +394,6 @@ def driver_memset_2d_async(
     call: Call, va: int, pitch: int, value: int, width: int, height: int, stream: int
 ) -> None:
     """The same in a stream."""
-    call.driver.memset(va, value, width, call.stream(stream), element=_element(call), height=height, pitch=pitch)
+    call.driver.memset(
+        va, value, width, call.stream(stream), element=_element(call), height=height, pitch=pitch
+    )

@@ -77,6 +77,6 @@ def properties(spec: Gpu) -> dict[str, Any]:
         "unifiedFunctionPointers": 0,
     }
     for member, names in document("device")["properties"].items():
-        found = tuple(values.get(numbers[_PREFIX + name], 0) for name in names)
-        out[member] = found if len(found) > 1 else found[0]
+        found = [values.get(numbers[_PREFIX + name], 0) for name in names]
+        out[member] = tuple(found) if len(found) > 1 else found[0]
     return out

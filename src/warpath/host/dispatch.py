@@ -74,7 +74,7 @@ def registered() -> dict[tuple[str, int], Entry]:
 
 
 Decoder = Callable[["Sequence[int]"], "tuple[Any, ...]"]
-_MASKS = {"ptr": (1 << 64) - 1, "text": (1 << 64) - 1, "u64": (1 << 64) - 1, "u32": (1 << 32) - 1, "u8": 0xFF}
+_MASKS = {"ptr": (1 << 64) - 1, "u64": (1 << 64) - 1, "u32": (1 << 32) - 1, "u16": 0xFFFF, "u8": 0xFF}
 _SIGNED = {"i32": 32, "i64": 64}
 
 

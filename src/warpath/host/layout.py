@@ -19,7 +19,7 @@ Value: TypeAlias = "int | float | bytes | tuple[int, ...]"
 @cache
 def document(name: str) -> Any:
     """A table of `host/data`, parsed once."""
-    return json.loads(resources.files(__package__).joinpath(f"data/{name}.json").read_text())
+    return json.loads(resources.files("warpath.host").joinpath(f"data/{name}.json").read_text())
 
 
 def enum(name: str) -> dict[str, int]:
@@ -62,7 +62,9 @@ class Layout:
 def layout(name: str, major: int = 13) -> Layout:
     """The layout of a structure for runtime 12 or 13; the driver API's are those of 13."""
     entry = document("structs")["12" if major == 12 else "13"][name]
-    return Layout(name, entry["size"], {key: (offset, form) for key, (offset, form) in entry["fields"].items()})
+    return Layout(
+        name, entry["size"], {key: (offset, form) for key, (offset, form) in entry["fields"].items()}
+    )
 
 
 @cache

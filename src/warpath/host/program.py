@@ -51,7 +51,9 @@ def _load(path: Path) -> Elf:
     data = path.read_bytes()
     if data[:4] != b"\x7fELF":
         start = data[:32].split(b"\n")[0].decode(errors="replace")
-        raise UsageError(f"{path} is not an ELF program (it starts with {start!r}): give the program nvcc linked")
+        raise UsageError(
+            f"{path} is not an ELF program (it starts with {start!r}): give the program nvcc linked"
+        )
     return Elf(data, str(path))
 
 
@@ -59,7 +61,10 @@ def _cuda_libraries(path: Path, elf: Elf, seen: set[Path]) -> list[str]:
     """CUDA libraries that the file needs, directly or through libraries found next to it or on its run path."""
     dynamic = _dynamic(elf)
     found = [name for name in dynamic.needed if name in CUDA_LIBRARIES]
-    folders = [item.replace("$ORIGIN", str(path.parent)).replace("${ORIGIN}", str(path.parent)) for item in dynamic.search]
+    folders = [
+        item.replace("$ORIGIN", str(path.parent)).replace("${ORIGIN}", str(path.parent))
+        for item in dynamic.search
+    ]
     folders += [item for item in os.environ.get("LD_LIBRARY_PATH", "").split(":") if item]
     for name in dynamic.needed:
         library = next((Path(folder, name) for folder in folders if Path(folder, name).is_file()), None)

@@ -253,5 +253,7 @@ class Server:
         failed, _ = connection.answer()
         if failed:
             what = ", ".join(f"{item.base:#x}+{item.size:#x}" for item in ranges)
-            raise ProtocolError(f"cannot map the addresses that the model GPU needs ({what}): {os.strerror(failed)}")
+            raise ProtocolError(
+                f"cannot map the addresses that the model GPU needs ({what}): {os.strerror(failed)}"
+            )
         connection.reply(0)

@@ -1,9 +1,9 @@
 """One run of a program against the model GPU: the calls it makes are served here, one at a time.
 
-    arena = HostArena()
-    memory.reserve(arena.base, arena.size, arena.fd)
-    driver = Driver(..., arena=(arena.base, arena.size))
-    status = Session(path, arguments, driver, arena, shim).run()
+arena = HostArena()
+memory.reserve(arena.base, arena.size, arena.fd)
+driver = Driver(..., arena=(arena.base, arena.size))
+status = Session(path, arguments, driver, arena, shim).run()
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warpath.driver.address_space import SHARED_WINDOW
 from warpath.driver.error import CudaError, Error, to_driver
+from warpath.driver.module import Function, Module
 from warpath.host import api
+from warpath.host.api_pool import Pool
 from warpath.host.connection import Connection, ConnectionLost
 from warpath.host.dispatch import Call, Resolved, resolve
 from warpath.host.process import Child, ExitStatus
 from warpath.host.protocol import Kind, ProtocolError, Range, parse_answer, parse_call, words
 from warpath.host.server import ProgramEnded, Server, parent_of
-from warpath.host.state import ApiRecord, Handles, ProcessState
+from warpath.host.state import ApiRecord, Contexts, Handles, ProcessState
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 api.load()
 
 KEEP_CALLS = 200_000
+YIELD_SECONDS = 0.001
 KEEP_STDOUT = 16 << 20
 INTERRUPTED = 130
 TIMED_OUT = 124
@@ -72,8 +75,12 @@ class Runtime:
         self.driver = driver
         self.arena = arena
         self.handles = Handles()
+        self.contexts = Contexts()
+        self.default_pool = self.pool = Pool()
         self.device_flags = 0
+        self._yielded = 0.0
         driver.on_output = self.output
+        driver.poll = self.yield_to_host
         self.api: list[ApiRecord] = []
         self.calls = 0
         self.started_ns = time.monotonic_ns()
@@ -108,7 +115,9 @@ class Runtime:
         if hello is None or resolved is None or len(arguments) != resolved.words:
             raise ProtocolError(f"a call of {name[:40]!r} with {len(arguments)} words")
         process = self._process(connection)
-        call = Call(name, hello.library, resolved.per_thread, connection, process, process.thread(hello.tid), self)
+        call = Call(
+            name, hello.library, resolved.per_thread, connection, process, process.thread(hello.tid), self
+        )
         started = time.monotonic_ns()
         typed = resolved.decode(arguments)
         self._active.append(connection)
@@ -150,7 +159,9 @@ class Runtime:
         for failure in found.failures:
             self._unprinted.append((_STDERR, failure.text().encode()))
         if found.dropped:
-            self.complain(f"{found.dropped} device printf calls were lost: the buffer was full (cudaLimitPrintfFifoSize)")
+            self.complain(
+                f"{found.dropped} device printf calls were lost: the buffer was full (cudaLimitPrintfFifoSize)"
+            )
 
     def mover(self, process: ProcessState) -> ProgramMemory:
         """Access to a process' memory for the driver, now or when a graph is launched later."""
@@ -161,14 +172,29 @@ class Runtime:
         for connection in reversed(self._active):
             if self._process(connection) is process:
                 return connection
-        raise CudaError(Error.INVALID_VALUE, "the process is not in a CUDA call, so its memory cannot be reached")
+        raise CudaError(
+            Error.INVALID_VALUE, "the process is not in a CUDA call, so its memory cannot be reached"
+        )
 
     def yield_to_host(self) -> None:
-        """Serve other threads while one waits for the GPU; ProgramEnded when the program is gone."""
-        if self.server is not None:
-            self.server.pump(0.0)
-            if self.server.ended:
-                raise ProgramEnded
+        """Serve other threads while one waits for the GPU, once per ms; ProgramEnded when the program is gone."""
+        now = time.monotonic()
+        if self.server is None or now - self._yielded < YIELD_SECONDS:
+            return
+        self._yielded = now
+        self.server.pump(0.0)
+        if self.server.ended:
+            raise ProgramEnded
+
+    def reset(self) -> None:
+        """`cudaDeviceReset`: the driver frees everything, and all handles but those of the program's own code go."""
+        self.driver.reset()
+        self.handles.drop_all(keep=(Module, Function))
+        self.default_pool = self.pool = Pool()
+        for process in self._processes.values():
+            for thread in process.threads.values():
+                thread.last_error = 0
+                thread.default_stream = None
 
     def prepare_worker(self, call: Call) -> None:
         """Make sure the process has its thread for host functions; error 304 when it cannot be started."""
@@ -202,12 +228,22 @@ class Runtime:
         try:
             if entry.context:
                 if call.process.broken:
-                    raise CudaError(Error.INITIALIZATION_ERROR, "the parent used CUDA before it forked this process")
-                call.process.initialised = True
+                    raise CudaError(
+                        Error.INITIALIZATION_ERROR, "the parent used CUDA before it forked this process"
+                    )
+                self._need_context(call)
             return entry.handler(call, *arguments) or 0
         except CudaError as error:
             self._detail = error.detail
             return self._failed(call, error.code, entry.sets_error)
+
+    def _need_context(self, call: Call) -> None:
+        """The runtime makes the primary context current by itself; the driver API wants that done before."""
+        call.process.initialised = True
+        if not call.thread.contexts:
+            if call.library == 0:
+                raise CudaError(Error.DEVICE_UNINITIALIZED, "the thread has no current context")
+            call.thread.contexts.append(self.contexts.primary)
 
     def _failed(self, call: Call, code: Error, sets_error: bool) -> int:
         if call.library == 0:
@@ -326,7 +362,7 @@ class Session:
 
 
 @contextlib.contextmanager
-def _termination_as_interrupt() -> Iterator[None]:
+def _termination_as_interrupt() -> Generator[None]:
     """Treat SIGTERM like Ctrl-C, so that being ended also ends the program and removes the socket."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 T = TypeVar("T")
 
-FIRST_HANDLE = 0x5100_0000_0000  # an address that no program has anything at
+# Addresses that no program has anything at.
+FIRST_HANDLE = 0x5100_0000_0000
+FIRST_CONTEXT = 0x5000_0000_0000
 HANDLE_STEP = 16
 
 
@@ -47,7 +49,9 @@ class Handles:
         """The object behind a handle; error 400 when there is none of that kind."""
         value = self.find(handle, kind)
         if value is None:
-            raise CudaError(Error.INVALID_RESOURCE_HANDLE, f"{handle:#x} is not a live {kind.__name__.lower()}")
+            raise CudaError(
+                Error.INVALID_RESOURCE_HANDLE, f"{handle:#x} is not a live {kind.__name__.lower()}"
+            )
         return value
 
     def drop(self, handle: int) -> None:
@@ -56,9 +60,43 @@ class Handles:
         if value is not None:
             self._known.pop(id(value), None)
 
+    def drop_all(self, keep: tuple[type, ...]) -> None:
+        """Forget every handle whose object is not of one of the kinds kept."""
+        for handle, value in list(self._objects.items()):
+            if not isinstance(value, keep):
+                self.drop(handle)
+
     def all(self, kind: type[T]) -> list[tuple[int, T]]:
         """Every live handle of one kind."""
         return [(handle, value) for handle, value in self._objects.items() if isinstance(value, kind)]
+
+
+class Contexts:
+    """Handles of contexts: the primary one and those a program creates, all names of the one context there is."""
+
+    def __init__(self) -> None:
+        self.primary = FIRST_CONTEXT
+        self._live = {FIRST_CONTEXT}
+        self._next = FIRST_CONTEXT + HANDLE_STEP
+
+    def create(self) -> int:
+        """A new handle."""
+        handle = self._next
+        self._next += HANDLE_STEP
+        self._live.add(handle)
+        return handle
+
+    def check(self, handle: int) -> None:
+        """Error 201 for a handle that is not a context."""
+        if handle not in self._live:
+            raise CudaError(Error.DEVICE_UNINITIALIZED, f"{handle:#x} is not a context")
+
+    def destroy(self, handle: int) -> None:
+        """Forget a handle; the primary one stays."""
+        self.check(handle)
+        if handle == self.primary:
+            raise CudaError(Error.DEVICE_UNINITIALIZED, "the primary context is released, not destroyed")
+        self._live.discard(handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +126,13 @@ class ApiRecord:
         }
 
 
-def show_argument(value: Any) -> Any:
+def show_argument(value: object) -> object:
     """Addresses in hexadecimal, structures by their bytes, small numbers as they are."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, int) and value > 0xFFFF_FFFF:
         return hex(value)
-    return list(value) if isinstance(value, tuple) else value
+    return value
 
 
 @dataclass(slots=True)

@@ -71,11 +71,12 @@ class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
 
     index: int
     call: str
-    args: str
+    args: list[Any]
     result: int
     start_ns: int
     duration_ns: int
     thread: int
+    detail: str = ""  # why it failed, in our words
 
 
 class MethodInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,6 +133,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     thread_executed: int
     requests: int = 0
     sectors: int = 0
+    wavefronts: int = 0
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +162,7 @@ class Traffic(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     requests: int
     sectors: int
+    wavefronts: int  # shared memory passes
     bytes: int
 
 
@@ -190,7 +193,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     sm_blocks: list[int]  # CTAs each SM received
     traffic: list[Traffic]
     instructions: list[InstructionInfo]
-    floor_ns: float | None  # compulsory DRAM bytes at paper bandwidth
+    floor_ns: float  # compulsory DRAM bytes at paper bandwidth
     floor_bytes: int
 
 
@@ -209,6 +212,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     size: int
     access: str
     message: str
+    launch: int
 
 
 class ProgramInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ _COMBINE = [
         + ('"r"(w0), "r"(w1), "r"(w2));' if t != "f32" else '"f"(F(w0)), "f"(F(w1)), "r"(w2));'),
         ("f32", "f32", "few") if t == "f32" else ("u32", "u32", "few"),
     )
-    for c, t in (("lt", "s32"), ("ge", "u32"), ("gt", "f32"), ("neu", "f32"))
+    for c, t in (("lt", "s32"), ("ge", "s32"), ("ge", "u32"), ("ne", "u32"), ("gt", "f32"), ("neu", "f32"))
     for b in ("and", "or", "xor")
     for n in ("", "!")
 ]
@@ -55,11 +55,16 @@ _TEST = [
 ]
 _SET = [
     ptx("set.lt.u32.s32", "u:uu"),
-    ptx("set.gtu.f32.f32", "f:ff", "FSET"),
+    *(ptx(f"set.{c}{z}.f32.f32", "f:ff") for c in _FLOAT for z in ("", ".ftz")),
     ptx("set.ge.ftz.u32.f32", "u:ff", "FSET"),
     ptx("set.le.f32.s32", "f:uu"),
     ptx("set.eq.u32.f64", "u:dd"),
-]
+    *(
+        code(f"set.{c}.{b}.f32", f'float x; asm volatile("{{ .reg .pred s; setp.ne.u32 s, %3, 0; set.{c}.{b}.f32.f32 %0, %1, %2, s; }}" '
+             ': "=f"(x) : "f"(F(w0)), "f"(F(w1)), "r"(w2)); r0 = U(x);', ("f32", "f32", "few"), 1, "FSET")
+        for c, b in (("lt", "or"), ("neu", "xor"), ("ge", "and"))
+    ),
+]  # fmt: skip
 _HALF = [
     pred(f"setp.{c}{z}.f16", "hh", "HSETP2", inputs=("f16", "f16")) for c in _FLOAT for z in ("", ".ftz")
 ] + [
@@ -79,9 +84,8 @@ _HALF = [
     )
 ] + [
     ptx(f"set.{c}.{o}.{t}", "u:uu", "HSET2", inputs=(k, k))
-    for c in ("lt", "geu", "nan")
-    for o, t, k in (("f16x2", "f16x2", "h2"), ("u32", "f16x2", "h2"), ("bf16x2", "bf16x2", "b2"))
-    if o != "u32"
+    for c in _FLOAT
+    for o, t, k in (("f16x2", "f16x2", "h2"), ("bf16x2", "bf16x2", "b2"))
 ] + [
     code(f"h2mask.{c}", f"r0 = __h{c}2_mask(as<__half2>(w0), as<__half2>(w1));", ("h2", "h2")) for c in ("lt", "geu", "ne", "equ")
 ]  # fmt: skip

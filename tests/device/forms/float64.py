@@ -15,6 +15,13 @@ _ARITHMETIC = [
     ptx("neg.f64", "d:d"),
     ptx("copysign.f64", "d:dd"),
 ]
+_NANS = [
+    ptx("add.rn.f64", "d:dd", "DADD", inputs=("nan64a", "nan64b"), name="nan.add"),
+    ptx("mul.rn.f64", "d:dd", "DMUL", inputs=("nan64a", "nan64b"), name="nan.mul"),
+    ptx("fma.rn.f64", "d:ddd", "DFMA", inputs=("nan64a", "nan64b", "nan64c"), name="nan.fma"),
+    ptx("min.f64", "d:dd", inputs=("nan64a", "nan64b"), name="nan.min"),
+    ptx("max.f64", "d:dd", inputs=("nan64a", "nan64b"), name="nan.max"),
+]
 _RESULT = "r0 = __double2loint(x); r1 = __double2hiint(x);"
 _SOURCES = [
     code(f"source.{name}", f"double a = D(w0, w1), b = D(w2, w3), c = D(w4, w5); (void)c; double x = {text}; {_RESULT}",
@@ -37,4 +44,4 @@ _SEQUENCES = [
          ("f64",), 4),
     code("ldexp", "double x = ldexp(D(w0, w1), (int)w2 & 255);" + _RESULT, ("f64", "u32"), 2),
 ]  # fmt: skip
-FORMS: list[Form] = _ARITHMETIC + _SOURCES + _SEQUENCES
+FORMS: list[Form] = _ARITHMETIC + _NANS + _SOURCES + _SEQUENCES

@@ -78,6 +78,27 @@ _HINTS = [
 ] + [
     code("ld.volatile", "r0 = ((volatile const unsigned*)in)[t ^ 9]; ((volatile unsigned*)mem)[1] = w0; r1 = ((volatile unsigned*)mem)[1];",
          ("any",), 2),
+    code("ldg.v4.plain", "((volatile unsigned*)mem)[0] = w0; ((volatile unsigned*)mem)[1] = w1; ((volatile unsigned*)mem)[3] = ~w0; "
+         'asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(mem) : "memory");',
+         ("any", "any"), 4, r"LDG\.E\.128"),
+    *(
+        code(f"ld.generic.{hint}", "__shared__ uint4 s[128]; s[threadIdx.x] = make_uint4(w0, 1, 2, 3); *(volatile unsigned*)mem = w1; "
+             "void* p = w1 & 64 ? (void*)mem : (void*)&s[threadIdx.x]; "
+             f'asm volatile("ld.{hint}.u32 %0, [%1];" : "=r"(r0) : "l"(p) : "memory"); '
+             f'asm volatile("st.{store}.u32 [%0], %1;" :: "l"(p), "r"(~w0) : "memory"); r1 = *(volatile unsigned*)p;', ("any", "any"), 2, "LD")
+        for hint, store in (("relaxed.gpu", "relaxed.gpu"), ("acquire.gpu", "release.gpu"), ("relaxed.sys", "relaxed.sys"),
+                            ("acquire.cta", "release.cta"), ("volatile", "volatile"), ("relaxed.cta", "relaxed.cta"))
+    ),
+    code("ld.generic.v4", "__shared__ uint4 s[128]; s[threadIdx.x] = make_uint4(w0, w1, ~w1, 3); *(uint4*)mem = make_uint4(w1, w0, 7, ~w0); "
+         "uint4* p = w1 & 64 ? (uint4*)mem : &s[threadIdx.x]; "
+         'asm volatile("ld.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r0), "=r"(r1), "=r"(r2), "=r"(r3) : "l"(p) : "memory");', ("any", "any"), 4,
+         r"LD\.E\.128"),
+    *(code(f"ld.global.L2.{n}B", f'asm volatile("ld.global.L2::{n}B.b32 %0, [%1];" : "=r"(r0) : "l"(in + (t ^ 5)) : "memory");', ("any",))
+      for n in (64, 256)),
+    code("griddepcontrol", 'asm volatile("griddepcontrol.launch_dependents; griddepcontrol.wait;" ::: "memory"); r0 = w0 + 1;', ("any",), 1, "PREEXIT"),
+    code("fence.proxy", 'asm volatile("fence.proxy.async; fence.proxy.alias;" ::: "memory"); r0 = w0 + 1;', ("any",), 1, "FENCE"),
+    code("discard", 'asm volatile("applypriority.global.L2::evict_normal [%0], 128;" :: "l"(in + (t & ~31)) : "memory"); r0 = w0;', ("any",)),
+    code("prefetch.generic", 'asm volatile("prefetch.L1 [%0]; prefetch.global.L2::evict_last [%0]; prefetchu.L1 [%0];" :: "l"(in + t)); r0 = w0;', ("any",)),
     code("prefetch", 'asm volatile("prefetch.global.L2 [%0]; prefetch.global.L1 [%0];" :: "l"(in + t)); r0 = w0;', ("any",), 1, "CCTL"),
     code("createpolicy", 'u64 x; asm volatile("createpolicy.fractional.L2::evict_last.b64 %1, 1.0; ld.global.L2::cache_hint.b32 %0, [%2], %1;" '
          ': "=r"(r0), "=l"(x) : "l"(in + t));', ("any",)),
@@ -126,12 +147,15 @@ _CONSTANT = [
 _LOCAL = [
     code("local.array", "unsigned a[16]; for (int i = 0; i < 16; i++) a[i] = w0 * (i + 1); a[w1 & 15] ^= w1; unsigned x = 0; "
          "for (int i = 0; i < 16; i++) x = x * 31 + a[(i + w0) & 15]; r0 = x; r1 = a[w1 >> 4 & 15];", ("any", "any"), 2, "LDL"),
+    code("bool.bytes", "signed char a[48]; for (int i = 0; i < 48; i++) a[i] = (signed char)(w0 >> (i & 24)) * i; a[w1 & 31] = -5; "
+         "short b[40]; for (int i = 0; i < 40; i++) b[i] = (short)(w1 >> (i & 15)); b[w0 & 31] = -7; "
+         "r0 = a[w1 >> 5 & 31]; r1 = b[w0 >> 5 & 31];", ("any", "any"), 2, "LDL"),
     code("local.bytes", "unsigned char a[32]; for (int i = 0; i < 32; i++) a[i] = w0 >> (i & 24); a[w1 & 31] = 0x5a; "
          "r0 = a[w1 >> 5 & 31] | a[w1 >> 10 & 31] << 8; signed char* b = (signed char*)a; r1 = b[w1 >> 15 & 31];", ("any", "any"), 2, "LDL"),
     code("shared.bytes", "__shared__ unsigned char s[512]; for (int i = 0; i < 4; i++) s[i * 128 + threadIdx.x] = w0 >> 8 * i; __syncthreads(); "
          "r0 = s[w1 & 511] | s[w1 >> 9 & 511] << 8 | s[w1 >> 18 & 511] << 16; r1 = (int)(signed char)s[w1 >> 5 & 511];", ("any", "any"), 2, "LDS"),
-    code("local.vector", "uint4 a[16]; for (int i = 0; i < 16; i++) a[i] = make_uint4(w0 + i, w1 * i, w0 ^ i, w1 - i); a[w1 & 15].y ^= 5; "
-         "uint4 x = a[w1 >> 4 & 15]; r0 = x.x; r1 = x.y; r2 = x.z; r3 = x.w;", ("any", "any"), 4),
+    code("local.vector", "uint4 a[48]; for (int i = 0; i < 48; i++) a[i] = make_uint4(w0 + i, w1 * i, w0 ^ i, w1 - i); a[w1 & 31].y ^= 5; "
+         "uint4 x = a[w1 >> 5 & 31]; r0 = x.x; r1 = x.y; r2 = x.z; r3 = x.w;", ("any", "any"), 4),
     code("ldg.vector", "uint4 x = ((const uint4*)in)[t >> 2]; uint2 y = ((const uint2*)in)[t >> 1]; *(uint4*)mem = x; "
          "r0 = x.x ^ y.x; r1 = x.y + y.y; r2 = x.z; r3 = ((volatile unsigned*)mem)[3];", ("any",), 4, r"LDG\.E\.128"),
     code("ldc.uniform.narrow", "r0 = ((const unsigned char*)ctable)[blockIdx.x] + w0; r1 = ((const unsigned short*)ctable)[blockIdx.x + 3] ^ w0; "

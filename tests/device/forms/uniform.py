@@ -30,6 +30,21 @@ _TEXTS = (
     ("vote", "r0 = __ballot_sync(0xffffffff, w0 < a); if (r0 == 0) r1 = b; else r1 = d / (s | 1);"),
     ("float", "r0 = U(__fadd_rn(F(a), F(b)) * 1.0f); r1 = U(__fmaf_rn(F(w0), F(a), F(b))); r2 = U(-F(a));"),
     ("idiv", "r0 = a / (s + 1) + w0; r1 = (int)b % 7;"), ("predicates", "bool p = a < b, q = (int)d < 0, z = s == 0; r0 = (p ^ q) | (z & p) << 1 | (p | !q) << 2; r0 += w0;"),
+    ("uprmt.index", "r0 = in[__byte_perm(a, b, 0x5410) & 63]; r1 = in[__byte_perm(a, d, 0x7632) & 127];"),
+    ("uprmt.branch", "if (__byte_perm(a, b, 0x4321) & 64) r0 = w0 * 3; else r0 = in[(a >> 8 & 255) + threadIdx.x];"),
+    ("ulea.hi", "const unsigned char* p = (const unsigned char*)in + ((size_t)(a & 63) << 2) + ((size_t)(b & 7) << 5); r0 = *(const unsigned*)p; "
+     "r1 = ((const unsigned*)p)[threadIdx.x];"),
+    ("uimad.wide.index", "size_t x = (size_t)(a & 15) * 12 + (b & 3); r0 = in[x]; r1 = in[x + threadIdx.x]; u64 y = (u64)a * d; r2 = in[(y >> 40) & 63];"),
+    ("uldc.bytes", "const unsigned char* p = (const unsigned char*)utable; r0 = p[5] + w0; r1 = p[blockIdx.x] * w0; r2 = ((const unsigned short*)utable)[9] ^ w0;"),
+    ("uisetp.branch", "if ((int)a <= (int)b) r0 = w0; else if (a > d) r0 = 5 * w0; else r0 = w0 ^ d; if (L(a, b) > L(d, s)) r1 = w0; "
+     "if (((a ^ b) & 4) ^ (d > s)) r2 = w0 + 1;"),
+    ("uflo.loop", "unsigned x = a | 1, n_bits = 31 - __clz(x), m = 0; for (unsigned i = 0; i < n_bits; i++) m += in[(i + (b & 15)) & 63]; r0 = m + w0;"),
+    ("usgxt.index", "int i = (int)(signed char)a & 63; r0 = in[i]; int j = ((int)(b << 4) >> 20) & 31; r1 = in[j + threadIdx.x];"),
+    ("upopc.loop", "for (unsigned m = a & 0xffff; m; m &= m - 1) r0 += in[__ffs(m)] + __popc(m); r0 += w0;"),
+    ("uvote", "if (__all_sync(0xffffffff, w0 != b)) r0 = 1 + w0; if (__any_sync(0xffffffff, w0 == 7)) r1 = d; r2 = __uni_sync(0xffffffff, w0 > a);"),
+    ("uplop", "bool p = (a & 1) != 0, q = (b & 2) != 0, z = (int)d < 0; if ((p && q) || z) r0 = w0; else if (p ^ z) r0 = 3 * w0; r1 = in[((p | q) ? s : d) & 63];"),
+    ("uiabs", "int x = (int)a; r0 = in[(x < 0 ? -x : x) & 63]; r1 = in[min((int)b & 127, 60)]; r2 = in[max((int)(d & 63), 9)];"),
+    ("uldc.param", "r0 = in[(n + a) & 63]; r1 = in[(n * (int)blockIdx.x >> 7) & 127]; r2 = (unsigned)n / (s | 1) + w0;"),
     ("uabs", "r0 = abs((int)a) + w0; r1 = __sad((int)a, (int)b, d);"), ("s2ur", "r0 = blockIdx.x * 3 + gridDim.x; r1 = blockIdx.y + blockDim.x + w0;"),
 )  # fmt: skip
 DECLARATIONS = (

@@ -1,0 +1,202 @@
+#include "exec/calls.hpp"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "exec/operand.hpp"
+#include "exec/run.hpp"
+#include "memory/memory.hpp"
+#include "sm/grid.hpp"
+
+namespace warpath {
+namespace {
+
+constexpr u16 kFirstArgument = 4;   // R4
+constexpr u64 kWindowSize = u64{1} << 24;
+constexpr u32 kMaxString = 1u << 20;
+
+u32 argument32(const Warp& warp, u32 word, u32 lane) { return warp.read_row(static_cast<u16>(kFirstArgument + word))[lane]; }
+u64 argument64(const Warp& warp, u32 word, u32 lane) {
+  return static_cast<u64>(argument32(warp, word + 1, lane)) << 32 | argument32(warp, word, lane);
+}
+
+void set_result32(Warp& warp, u32 lane, u32 value) { warp.write_row(kFirstArgument)[lane] = value; }
+void set_result64(Warp& warp, u32 lane, u64 value) {
+  set_result32(warp, lane, static_cast<u32>(value));
+  warp.write_row(kFirstArgument + 1)[lane] = static_cast<u32>(value >> 32);
+}
+
+// One byte at a generic address as the lane sees it.
+u8 read_generic(const Warp& warp, const Instr& in, u32 lane, u64 address) {
+  const GridSpec& spec = warp.worker->grid->spec();
+  if (address - spec.local_window < kWindowSize) {
+    const u64 offset = address - spec.local_window - (kWindowSize - spec.local_bytes);
+    if (offset < spec.local_bytes) return warp.local[(offset / 4 * kLanes + lane) * 4 + offset % 4];
+  } else if (address - spec.shared_window < warp.cta->shared.size()) {
+    return warp.cta->shared[address - spec.shared_window];
+  } else if (const u8* host = warp.worker->memory->mapped(address, 1)) {
+    return *host;
+  }
+  raise_fault(FaultKind::IllegalAddress, in, lane, address, 1, AccessKind::Read, "a system call read an illegal address");
+}
+
+template <class T>
+T read_value(const Warp& warp, const Instr& in, u32 lane, u64 address) {
+  u8 bytes[sizeof(T)];
+  for (u32 i = 0; i < sizeof(T); ++i) bytes[i] = read_generic(warp, in, lane, address + i);
+  T value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+std::string read_string(const Warp& warp, const Instr& in, u32 lane, u64 address) {
+  std::string text;
+  while (text.size() < kMaxString) {
+    const u8 c = read_generic(warp, in, lane, address + text.size());
+    if (c == 0) break;
+    text += static_cast<char>(c);
+  }
+  return text;
+}
+
+template <class T>
+std::string format_one(const std::string& directive, T value) {
+  char small[256];
+  const int length = std::snprintf(small, sizeof small, directive.c_str(), value);
+  if (length < static_cast<int>(sizeof small)) return std::string(small, static_cast<std::size_t>(length < 0 ? 0 : length));
+  std::string large(static_cast<std::size_t>(length) + 1, '\0');
+  std::snprintf(large.data(), large.size(), directive.c_str(), value);
+  large.pop_back();
+  return large;
+}
+
+// printf's directives, each taking its argument from the packed list: 4 or 8 bytes at its natural alignment.
+class Formatter {
+ public:
+  Formatter(const Warp& warp, const Instr& in, u32 lane, u64 arguments)
+      : warp_(warp), in_(in), lane_(lane), next_(arguments) {}
+
+  std::string format(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+      if (text[i] != '%') {
+        out += text[i++];
+        continue;
+      }
+      std::size_t end = i + 1;
+      while (end < text.size() && std::strchr("-+ #0123456789.*hlLqjzt", text[end]) != nullptr) ++end;
+      if (end == text.size()) break;
+      out += directive(text.substr(i, end - i), text[end]);
+      i = end + 1;
+    }
+    return out;
+  }
+  u32 taken() const { return taken_; }
+
+ private:
+  template <class T>
+  T take() {
+    next_ = (next_ + sizeof(T) - 1) / sizeof(T) * sizeof(T);
+    const T value = read_value<T>(warp_, in_, lane_, next_);
+    next_ += sizeof(T);
+    ++taken_;
+    return value;
+  }
+
+  std::string directive(std::string flags, char kind) {
+    for (std::size_t star = flags.find('*'); star != flags.npos; star = flags.find('*')) {
+      flags.replace(star, 1, std::to_string(take<i32>()));
+    }
+    std::string bare;
+    u32 longs = 0;
+    for (char c : flags) {
+      if (std::strchr("hlLqjzt", c) == nullptr) bare += c;
+      longs += c == 'l' || c == 'q' || c == 'j' || c == 'z' || c == 't' ? 1 : 0;
+    }
+    const bool wide = longs != 0;
+    const std::string shorts = flags.find("hh") != flags.npos ? "hh" : flags.find('h') != flags.npos ? "h" : "";
+    switch (kind) {
+      case '%': return "%";
+      case 'd':
+      case 'i':
+        return wide ? format_one(bare + "lld", static_cast<long long>(take<i64>())) : format_one(bare + shorts + "d", take<i32>());
+      case 'u':
+      case 'o':
+      case 'x':
+      case 'X':
+        return wide ? format_one(bare + "ll" + kind, static_cast<unsigned long long>(take<u64>()))
+                    : format_one(bare + shorts + kind, take<u32>());
+      case 'c': return format_one(bare + kind, take<i32>());
+      case 'p': return format_one(bare + kind, reinterpret_cast<void*>(take<u64>()));
+      case 's': {
+        const u64 address = take<u64>();
+        return format_one(bare + kind, address == 0 ? "(null)" : read_string(warp_, in_, lane_, address).c_str());
+      }
+      case 'a': case 'A': case 'e': case 'E': case 'f': case 'F': case 'g': case 'G':
+        return format_one(bare + kind, take<double>());
+      default: return flags + kind;
+    }
+  }
+
+  const Warp& warp_;
+  const Instr& in_;
+  u32 lane_;
+  u64 next_;
+  u32 taken_ = 0;
+};
+
+void call_vprintf(Warp& warp, const Instr& in, u32 mask) {
+  for_lanes(mask, [&](u32 lane) {
+    const u64 text = argument64(warp, 0, lane);
+    if (text == 0) {
+      set_result32(warp, lane, ~0u);
+      return;
+    }
+    Formatter formatter(warp, in, lane, argument64(warp, 2, lane));
+    warp.worker->grid->print(formatter.format(read_string(warp, in, lane, text)));
+    set_result32(warp, lane, formatter.taken());
+  });
+}
+
+// __assertfail(message, file, line, function, character size): one line per thread, then the grid ends.
+void call_assertfail(Warp& warp, const Instr& in, u32 mask) {
+  std::string lines;
+  for_lanes(mask, [&](u32 lane) {
+    const Row* thread = warp.worker->grid->thread_ids(warp.id);
+    const u32* block = warp.cta->id;
+    char where[160];
+    std::snprintf(where, sizeof where, ": block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `", block[0], block[1], block[2],
+                  thread[0].v[lane], thread[1].v[lane], thread[2].v[lane]);
+    lines += read_string(warp, in, lane, argument64(warp, 2, lane)) + ":" + std::to_string(argument32(warp, 4, lane)) + ": " +
+             read_string(warp, in, lane, argument64(warp, 6, lane)) + where +
+             read_string(warp, in, lane, argument64(warp, 0, lane)) + "` failed.\n";
+  });
+  raise_fault(FaultKind::DeviceAssert, in, lowest_lane(mask), lines);
+}
+
+void call_malloc(Warp& warp, const Instr&, u32 mask) {
+  for_lanes(mask, [&](u32 lane) {
+    set_result64(warp, lane, warp.worker->memory->heap_alloc(argument64(warp, 0, lane)));
+  });
+}
+
+void call_free(Warp& warp, const Instr& in, u32 mask) {
+  for_lanes(mask, [&](u32 lane) {
+    const u64 address = argument64(warp, 0, lane);
+    if (address == 0 || warp.worker->memory->heap_free(address)) return;
+    raise_fault(FaultKind::Trap, in, lane, address, 0, AccessKind::None, "free() of an address that malloc() did not return");
+  });
+}
+
+}  // namespace
+
+void system_call(Warp& warp, const Instr& in, u32 mask, const std::string& name) {
+  if (name == "vprintf") return call_vprintf(warp, in, mask);
+  if (name == "__assertfail") return call_assertfail(warp, in, mask);
+  if (name == "malloc") return call_malloc(warp, in, mask);
+  if (name == "free") return call_free(warp, in, mask);
+  raise_fault(FaultKind::UnsupportedInstruction, in, lowest_lane(mask), "device code calls " + name + ", which is not modelled");
+}
+
+}  // namespace warpath

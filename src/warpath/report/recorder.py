@@ -1,0 +1,313 @@
+"""Turns what the model GPU and the driver did into report records.
+
+The recorder observes the model GPU (what the QMD, the constant bank and the ring said) and asks the driver's journal
+for names. Nothing here is decided; numbers are copied or counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from warpath.command.qmd import Qmd
+from warpath.container.cubin import Cubin, Kernel
+from warpath.driver.address_space import DEVICE_BASE, MODULE_BASE, MODULE_SIZE
+from warpath.driver.context import Driver
+from warpath.driver.journal import LaunchRecord
+from warpath.driver.journal import LoadEvent as Loaded
+from warpath.frontend.engine import Copy
+from warpath.frontend.launch import Launch as GpuLaunch
+from warpath.gpu.occupancy import waves
+from warpath.gpu.spec import Gpu
+from warpath.host.state import ApiRecord
+from warpath.isa.listing import Listing
+from warpath.report import traffic
+from warpath.report.model import (
+    ApiCall,
+    Copied,
+    Fault,
+    GpuInfo,
+    InstructionInfo,
+    Launch,
+    LoadEvent,
+    MethodInfo,
+    OccupancyInfo,
+    ParamValue,
+    Submission,
+)
+
+MakeListing = Callable[[Cubin, Kernel], Listing]
+WORD = 16  # bytes in an instruction
+MOST_METHODS = 4096  # of one segment, kept in the report
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A kernel as it is loaded: where its code starts, and the allocation that holds it."""
+
+    cubin: Cubin
+    kernel: Kernel
+    va: int
+    base: int
+
+
+class Names:
+    """What the addresses that the GPU works with are called in the program."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+
+    def kernel(self, program_va: int) -> str:
+        """The demangled name of the kernel that starts at `program_va`."""
+        place = self.place(program_va)
+        return place.kernel.demangled if place else f"code at {program_va:#x}"
+
+    def place(self, va: int) -> Place | None:
+        """The kernel whose code holds `va`."""
+        for module in self._driver.modules:
+            if not module.loaded:
+                continue
+            base = next((block.va for block in module.image.blocks if block.placement.is_code), 0)
+            for kernel in module.cubin.kernels.values():
+                start = module.entry(kernel)
+                if start <= va < start + max(len(kernel.code), WORD):
+                    return Place(module.cubin, kernel, start, base)
+        return None
+
+    def launch(self, index: int) -> LaunchRecord | None:
+        """The driver's record of launch `index`."""
+        launches = self._driver.journal.launches
+        return launches[index] if index < len(launches) else None
+
+    def loads_before(self, index: int) -> list[Loaded]:
+        """Modules loaded right before launch `index`."""
+        return [load for load in self._driver.journal.loads if load.before_launch == index]
+
+
+class Recorder:
+    """Observes the model GPU. `kernel` and `count` choose which launches are kept."""
+
+    def __init__(self, kernel: str | None, count: int | None, listing: MakeListing) -> None:
+        self.names: Names | None = None
+        self.copies: dict[str, Copied] = {}
+        self.faults: list[Fault] = []
+        self._kernel = kernel
+        self._count = count
+        self._listing = listing
+        self._launches: list[tuple[GpuLaunch, LaunchRecord | None, Place | None]] = []
+
+    def on_copy(self, copy: Copy) -> None:
+        """Count copy-engine traffic by direction."""
+        if copy.kind != "copy":
+            return
+        src, dst = ("device" if _is_device(va) else "host" for va in (copy.src, copy.dst))
+        before = self.copies.get(f"{src} to {dst}", Copied(bytes=0, pieces=0))
+        self.copies[f"{src} to {dst}"] = Copied(bytes=before.bytes + copy.bytes, pieces=before.pieces + 1)
+
+    def on_launch(self, launch: GpuLaunch) -> None:
+        """Keep a launch that has ended."""
+        if self.names is None:
+            return
+        place = self.names.place(launch.work.program_va)
+        if launch.fault is not None:
+            self.faults.append(_fault(launch, launch.fault, place))
+        wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
+        if wanted and (self._count is None or len(self._launches) < self._count):
+            self._launches.append((launch, self.names.launch(launch.index), place))
+
+    def finish(self, gpu: Gpu) -> list[Launch]:
+        """The report's launches."""
+        return [self._launch(gpu, *entry) for entry in self._launches]
+
+    def _launch(self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None) -> Launch:
+        counts = columns(launch.counters)
+        code = self._instructions(place, counts)
+        floor_bytes, floor_ns = traffic.floor(launch.counters, gpu.dram_gbs)
+        return Launch(
+            index=launch.index,
+            kernel=place.kernel.demangled if place else "?",
+            mangled=place.kernel.name if place else "",
+            grid=list(launch.work.grid),
+            block=list(launch.work.block),
+            registers=launch.work.registers,
+            shared_bytes=launch.work.shared,
+            program_va=launch.work.program_va,
+            param_base=place.kernel.param_base if place else 0,
+            params=_params(launch, record),
+            load=self._load(launch.index),
+            submission=_submission(launch),
+            occupancy=_occupancy(gpu, launch),
+            counters=_totals(launch.counters),
+            sm_blocks=list(launch.counters.get("sm_blocks", [])),
+            traffic=traffic.by_kind(code),
+            instructions=code,
+            floor_ns=floor_ns,
+            floor_bytes=floor_bytes,
+        )
+
+    def _load(self, index: int) -> LoadEvent | None:
+        loads = self.names.loads_before(index) if self.names else []
+        if not loads:
+            return None
+        load = loads[-1]
+        code = next((upload for upload in load.uploads if upload.what.startswith("code")), None)
+        return LoadEvent(
+            member=load.member,
+            jit=load.jit,
+            reason=load.reason,
+            code_va=code.va if code else 0,
+            code_bytes=code.bytes if code else 0,
+            how=code.how if code else "",
+            data_bytes=load.bytes - (code.bytes if code else 0),
+        )
+
+    def _instructions(self, place: Place | None, counts: Mapping[str, Sequence[int]]) -> list[InstructionInfo]:
+        if place is None:
+            return []
+        first = (place.va - place.base) // WORD
+        return [_instruction(i, first, counts) for i in self._listing(place.cubin, place.kernel)]
+
+
+def _is_device(va: int) -> bool:
+    return DEVICE_BASE <= va < MODULE_BASE + MODULE_SIZE
+
+
+def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
+    """The core's per-instruction columns (packed u64) as sequences of integers."""
+    return {name: memoryview(value).cast("Q") for name, value in counters.items() if isinstance(value, bytes)}
+
+
+def _instruction(i: Any, first: int, counts: Mapping[str, Sequence[int]]) -> InstructionInfo:
+    at = first + i.pc // WORD
+
+    def count(name: str) -> int:
+        column = counts.get(name)
+        return column[at] if column is not None and at < len(column) else 0
+
+    control = i.control
+    return InstructionInfo(
+        pc=i.pc,
+        sass=i.text,
+        file=i.line.file if i.line else "",
+        line=i.line.line if i.line else 0,
+        control=control.compact(),
+        stall=control.stall,
+        yield_=control.yield_,
+        write_barrier=control.write_barrier,
+        read_barrier=control.read_barrier,
+        wait_mask=control.wait_mask,
+        executed=count("executed"),
+        thread_executed=count("threads_on"),
+        requests=count("requests"),
+        sectors=count("sectors"),
+        wavefronts=count("wavefronts"),
+    )
+
+
+def _totals(counters: Mapping[str, Any]) -> dict[str, float]:
+    """Whole-launch counters under Nsight Compute's names."""
+    return {
+        "smsp__inst_executed.sum": counters.get("inst_executed", 0),
+        "smsp__thread_inst_executed.sum": counters.get("thread_inst_executed", 0),
+        "smsp__thread_inst_executed_pred_on.sum": counters.get("thread_inst_executed_pred_on", 0),
+    }
+
+
+def _params(launch: GpuLaunch, record: LaunchRecord | None) -> list[ParamValue]:
+    """The parameter bytes found in the constant bank, cut where the kernel's parameter list says."""
+    data = launch.params
+    layout = record.param_layout if record else [(0, len(data))]
+    found: list[ParamValue] = []
+    for offset, size in layout:
+        raw = data[offset : offset + size]
+        value = f"{int.from_bytes(raw, 'little'):#x}" if size in (1, 2, 4, 8) else raw.hex()
+        found.append(ParamValue(offset=offset, size=size, value=value))
+    return found
+
+
+def _submission(launch: GpuLaunch) -> Submission:
+    sub = launch.submission
+    bank0 = next((bank for bank in launch.work.banks if bank.index == 0), None)
+    words = {name: value for name, value in launch.bank.fields.items() if isinstance(value, int) and value}
+    return Submission(
+        channel=launch.token,
+        gpfifo_entry=int.from_bytes(sub.raw, "little") if sub else 0,
+        pushbuffer_va=sub.entry.va if sub else 0,
+        pushbuffer_dwords=sub.entry.dwords if sub else 0,
+        doorbell=launch.token,
+        methods=[
+            MethodInfo(subchannel=m.subchannel, address=m.address, name=m.name, value=m.value)
+            for m in (sub.methods[:MOST_METHODS] if sub else ())
+        ],
+        qmd_va=launch.qmd_va,
+        qmd_version=launch.qmd.format.version,
+        qmd=_qmd_fields(launch.qmd),
+        constant_va=bank0.va if bank0 else 0,
+        constant_bank=words,
+    )
+
+
+def _qmd_fields(qmd: Qmd) -> dict[str, int]:
+    return {name: value for name, value in qmd.fields().items() if value}
+
+
+def _occupancy(gpu: Gpu, launch: GpuLaunch) -> OccupancyInfo:
+    occ = launch.occupancy
+    x, y, z = launch.work.grid
+    return OccupancyInfo(
+        blocks_per_sm=occ.blocks_per_sm,
+        warps_per_sm=occ.warps_per_sm,
+        warps_per_scheduler=occ.warps_per_scheduler,
+        max_warps_per_sm=occ.max_warps,
+        limits={name: limit for name, limit in occ.limits.items() if limit is not None},
+        limiter=list(occ.limiter),
+        waves=round(waves(x * y * z, gpu, occ) or 0.0, 2),
+    )
+
+
+def _fault(launch: GpuLaunch, fault: Mapping[str, Any], place: Place | None) -> Fault:
+    pc = int(fault.get("pc", 0)) - (place.va - place.base if place else 0)
+    file, line = "", 0
+    if place is not None:
+        for row in place.cubin.line_table(place.kernel.section):
+            if row.pc <= pc:
+                file, line = row.file, row.line
+    name = place.kernel.demangled if place else "?"
+    message = str(fault.get("message", "")) or str(fault["kind"]).replace("_", " ")
+    return Fault(
+        kind=str(fault["kind"]),
+        kernel=name,
+        pc=pc,
+        sass=str(fault.get("text", "")),
+        file=file,
+        line=line,
+        block=list(fault.get("block", ())),
+        thread=list(fault.get("thread", ())),
+        address=int(fault.get("address", 0)),
+        size=int(fault.get("size", 0)),
+        access=str(fault.get("access", "")),
+        message=message,
+        launch=launch.index,
+    )
+
+
+def gpu_info(gpu: Gpu) -> GpuInfo:
+    """The board section of the report."""
+    return GpuInfo(
+        name=gpu.name,
+        label=gpu.label,
+        sm=gpu.sm.name,
+        chip=gpu.chip,
+        sms=gpu.sms,
+        dram_bandwidth_gbs=gpu.dram_gbs,
+        dram_bandwidth_source=gpu.source("dram_gbs"),
+        l2_bytes=gpu.l2_bytes,
+    )
+
+
+def api_calls(records: Sequence[ApiRecord], origin_ns: int) -> list[ApiCall]:
+    """The `api` section; times relative to the start of the session."""
+    return [msgspec.convert(record.to_report(origin_ns), ApiCall) for record in records]

@@ -1,0 +1,256 @@
+"""Whole sessions: a real process, the real shim and server, with a stand-in for the driver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from warpath.errors import UsageError
+from warpath.gpu import spec
+from warpath.host.arena import HostArena
+from warpath.host.process import ExitStatus
+from warpath.host.session import Session
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIM = ROOT / "src" / "shim"
+CLIENT = ROOT / "tests" / "data" / "host" / "client.c"
+LIBRARIES = {
+    "libcudart.so.13": ("runtime.c", "libcudart13.map", "-DWP_LIBRARY=13"),
+    "libcudart.so.12": ("runtime.c", "libcudart12.map", "-DWP_LIBRARY=12"),
+    "libcuda.so.1": ("driver.c", "libcuda.map", "-DWP_LIBRARY=0"),
+}
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("shim")
+    for name, (source, version_map, define) in LIBRARIES.items():
+        flags = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+        link = ["-shared", f"-Wl,-soname,{name}", f"-Wl,--version-script,{version_map}", "-lpthread", "-ldl"]
+        command = ["gcc", *flags, define, source, "wire.c", "-o", str(folder / name), *link]
+        subprocess.run(command, cwd=SHIM, check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def client(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("client") / "client"
+    # A run path with another libcudart on it must not win.
+    other = program.parent / "other"
+    other.mkdir()
+    (other / "libcudart.so.13").write_bytes((shim / "libcudart.so.13").read_bytes()[:1000])
+    link = ["-Wl,--disable-new-dtags", f"-Wl,-rpath,{other}", f"-L{shim}", "-l:libcudart.so.13", "-lpthread"]
+    subprocess.run(["gcc", "-O1", str(CLIENT), "-o", str(program), *link], check=True)
+    return program
+
+
+class StandIn:
+    """The driver as far as these programs use it: host functions run when somebody synchronises."""
+
+    def __init__(self, arena: HostArena) -> None:
+        self.spec = spec.load("rtx4090")
+        self.sticky_error = None
+        self.streams = self
+        self.legacy = object()
+        self.memory_manager = self
+        self.on_output: object = None
+        self.poll: object = None
+        self._arena = arena
+        self._calls: list[Callable[[], None]] = []
+
+    def advance(self) -> bool:
+        return False
+
+    def synchronize(self) -> None:
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+
+    def launch_host_function(self, _stream: object, call: Callable[[], None]) -> None:
+        self._calls.append(call)
+
+    def malloc_host(self, _size: int) -> int:
+        os.pwrite(self._arena.fd, b"from the server\0", 4096)
+        return self._arena.base + 4096
+
+
+Run = Callable[..., tuple[ExitStatus, str, Session]]
+
+
+@pytest.fixture
+def run(shim: Path, client: Path) -> Run:
+    def start(*arguments: str, program: Path = client, timeout: float = 30) -> tuple[ExitStatus, str, Session]:
+        before = leftovers()
+        arena = HostArena()
+        session = Session(program, arguments, StandIn(arena), arena, shim, capture=True, timeout=timeout)  # type: ignore[arg-type]
+        try:
+            status = session.run()
+        finally:
+            arena.close()
+        assert leftovers() == before
+        return status, session.stdout.decode(), session
+
+    return start
+
+
+def leftovers() -> tuple[set[str], list[str]]:
+    """Private directories and child processes."""
+    folders = {str(path) for where in ("/dev/shm", "/tmp") for path in Path(where).glob("warpath-*")}
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return folders, children
+
+
+def test_a_program_is_served_and_its_calls_are_logged(run: Run) -> None:
+    status, output, session = run()
+    assert (status, output) == (ExitStatus(0), "1 devices, error 0, no error\n")
+    assert [record.call for record in session.api] == ["cudaGetDeviceCount", "cudaGetErrorString"]
+    assert session.api[1].to_report(session.runtime.started_ns)["args"] == [0]
+
+
+@pytest.mark.parametrize("code", [0, 3, 255])
+def test_exit_code(run: Run, code: int) -> None:
+    assert run("exit", str(code))[0] == ExitStatus(code)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSEGV, signal.SIGKILL])
+def test_death_by_signal_is_reported_as_a_shell_does(run: Run, number: int) -> None:
+    assert run("raise", str(int(number)))[0] == ExitStatus(128 + number, number)
+
+
+def test_last_error_belongs_to_the_thread(run: Run) -> None:
+    assert run("threads")[1] == "0 101 101 101 101 101 101 101 main 0\n"
+
+
+def test_a_child_forked_after_first_use_is_refused(run: Run) -> None:
+    assert run("fork", "1")[1] == "child: last 0 count 0 sync 3\nparent: last 101\n"
+
+
+def test_host_functions_run_on_a_thread_of_their_own_and_may_call_back(run: Run) -> None:
+    status, output, session = run("callbacks")
+    assert (status.code, output) == (0, "before 0 after 3\n")
+    threads = {record.thread for record in session.api if record.call == "cudaGetDeviceCount"}
+    assert len(threads) == 2
+
+
+def test_exit_inside_a_callback_ends_the_session(run: Run) -> None:
+    assert run("exit-in-callback", "7")[0] == ExitStatus(7)
+
+
+def test_noise_ends_only_its_connection(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("garbage")[1] == "still served: 0\n"
+    assert "a frame of kind" in capfd.readouterr().err
+
+
+def test_an_unsupported_call_gives_801_and_is_named_once(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("unknown")[1] == "801 801 operation not supported\n"
+    assert capfd.readouterr().err.count("cudaMallocArray") == 1
+
+
+def test_the_arena_has_one_address_on_both_sides(run: Run) -> None:
+    assert run("shared")[1] == "from the server and the program\n"
+
+
+def test_orphans_do_not_stay(run: Run) -> None:
+    started = time.monotonic()
+    assert run("orphan")[0].code == 0
+    assert time.monotonic() - started < 10
+
+
+def test_timeout_ends_the_program(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("sleep", timeout=0.3)[0] == ExitStatus(124)
+    assert "ended after 0.3 s" in capfd.readouterr().err
+
+
+def test_interrupt_ends_the_program(run: Run) -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    status, _, _ = run("sleep")
+    timer.join()
+    assert status.code in (130, 143)
+
+
+def test_without_a_server_the_program_is_told_how_to_start(shim: Path, client: Path) -> None:
+    variables = {"LD_PRELOAD": str(shim / "libcudart.so.13"), "PATH": os.environ["PATH"]}
+    done = subprocess.run([client], env=variables, capture_output=True, text=True, check=True)
+    assert done.stdout == "0 devices, error 3, initialization error (no warpath server)\n"
+    assert done.stderr.count("warpath run") == 1
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_strange_process_is_not_served(run: Run, client: Path, shim: Path, tmp_path: Path) -> None:
+    """A process that the server did not start gets no answer, even with the socket's path."""
+    stranger = tmp_path / "stranger"
+    script = (
+        "import os, socket, sys, time\n"
+        "while not os.path.exists(sys.argv[1]): time.sleep(0.01)\n"
+        "time.sleep(0.2); path = open(sys.argv[1]).read()\n"
+        "s = socket.socket(socket.AF_UNIX); s.connect(path); s.sendall(b'x' * 40)\n"
+        "try: print('answer', s.recv(10))\n"
+        "except ConnectionResetError: print('answer', b'')\n"
+    )
+    # Started through a double fork so that it belongs to init, not to us.
+    subprocess.run(
+        ["setsid", "-f", sys.executable, "-c", script, str(stranger)],
+        stdout=(tmp_path / "answer").open("w"),
+        stderr=subprocess.STDOUT,
+        check=True,
+    )
+    arena = HostArena()
+    session = Session(client, ["sleep"], StandIn(arena), arena, shim, timeout=2)  # type: ignore[arg-type]
+
+    def tell() -> None:
+        while session.runtime.server is None:
+            time.sleep(0.01)
+        stranger.write_text(str(session.runtime.server.path))
+
+    thread = threading.Thread(target=tell)
+    thread.start()
+    session.run()
+    thread.join()
+    arena.close()
+    assert (tmp_path / "answer").read_text() == "answer b''\n"
+    assert session.api[0].call == "cudaGetDeviceCount"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such file"),
+        (b"#!/bin/sh\nexit 0\n", "is not an ELF program"),
+        (b"\x7fELF", "cut off"),
+    ],
+)
+def test_what_is_no_program_is_refused(run: Run, tmp_path: Path, content: bytes | None, message: str) -> None:
+    path = tmp_path / "program"
+    if content is not None:
+        path.write_bytes(content)
+        path.chmod(0o755)
+    with pytest.raises(UsageError, match=message):
+        run(program=path)
+
+
+def test_a_program_without_cuda_is_refused(run: Run, tmp_path: Path) -> None:
+    source, program = tmp_path / "plain.c", tmp_path / "plain"
+    source.write_text("int main(void) { return 0; }\n")
+    subprocess.run(["gcc", str(source), "-o", str(program)], check=True)
+    with pytest.raises(UsageError, match="not a CUDA program"):
+        run(program=program)
+
+
+def test_a_runtime_linked_in_is_refused_with_advice(run: Run, tmp_path: Path) -> None:
+    source, program = tmp_path / "static.c", tmp_path / "static"
+    source.write_text(
+        'static const char fat[16] __attribute__((used, section(".nv_fatbin"))) = "x";\n'
+        "void __cudaRegisterFatBinary(void) {}\nint main(void) { return 0; }\n"
+    )
+    subprocess.run(["gcc", str(source), "-o", str(program)], check=True)
+    with pytest.raises(UsageError, match="nvcc -cudart shared"):
+        run(program=program)
