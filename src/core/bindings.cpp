@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
-#include <nanobind/stl/map.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -206,6 +205,13 @@ nb::bytes column(const std::vector<Item>& items, Field field) {
   return nb::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(u64));
 }
 
+// How many blocks each SM was given.
+std::vector<u64> sm_blocks(const Grid& grid) {
+  std::vector<u64> blocks(grid.spec().sms);
+  for (std::size_t sm = 0; sm < blocks.size(); ++sm) blocks[sm] = (grid.blocks() + blocks.size() - 1 - sm) / blocks.size();
+  return blocks;
+}
+
 nb::dict counters(const Grid& grid) {
   const auto counts = grid.counts();
   nb::dict row;
@@ -218,6 +224,7 @@ nb::dict counters(const Grid& grid) {
   row["inst_executed"] = executed;
   row["thread_inst_executed"] = threads;
   row["thread_inst_executed_pred_on"] = threads_on;
+  row["sm_blocks"] = sm_blocks(grid);
   row["executed"] = column(counts, &InstrCount::executed);
   row["threads"] = column(counts, &InstrCount::threads);
   row["threads_on"] = column(counts, &InstrCount::threads_on);
@@ -233,8 +240,7 @@ nb::dict counters(const Grid& grid) {
 
 void init_grid(Grid* self, Memory& memory, const Program& program, u64 entry_va, Dim3 grid, Dim3 block, u32 registers,
                u32 shared_bytes, u32 local_bytes, std::vector<std::pair<u64, u64>> const_banks, u64 shared_window,
-               u64 local_window, u32 sms, u32 blocks_per_sm, bool count, std::map<u64, std::string> calls,
-               u32 warps_per_sm) {
+               u64 local_window, u32 sms, u32 blocks_per_sm, bool count, u32 warps_per_sm) {
   if (entry_va < program.base() || (entry_va - program.base()) % 16 != 0 || entry_va - program.base() >= u64{program.size()} * 16) {
     throw std::invalid_argument("the entry address lies outside the program");
   }
@@ -252,7 +258,6 @@ void init_grid(Grid* self, Memory& memory, const Program& program, u64 entry_va,
   spec.blocks_per_sm = blocks_per_sm;
   spec.warps_per_sm = warps_per_sm;
   spec.count = count;
-  spec.calls = std::move(calls);
   new (self) Grid(memory, program, std::move(spec));
 }
 
@@ -356,14 +361,13 @@ NB_MODULE(_core, m) {
   nb::class_<Grid>(m, "Grid")
       .def("__init__", init_grid, "memory"_a, "program"_a, "entry_va"_a, "grid"_a, "block"_a, "registers"_a,
            "shared_bytes"_a, "local_bytes"_a, "const_banks"_a, "shared_window"_a, "local_window"_a, "sms"_a,
-           "blocks_per_sm"_a, "count"_a = false, "calls"_a = std::map<u64, std::string>(), "warps_per_sm"_a = 64,
+           "blocks_per_sm"_a, "count"_a = false, "warps_per_sm"_a = 64,
            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
       .def_prop_ro("fault", fault)
       .def_prop_ro("notes", notes)
       .def_prop_ro("counters", counters)
       .def("groups", groups)
-      .def("take_output", [](Grid& grid) { const std::string text = grid.take_output(); return nb::bytes(text.data(), text.size()); })
       .def("placement", [](const Grid& grid) {
         std::vector<u32> sms(grid.blocks());
         for (u64 i = 0; i < sms.size(); ++i) sms[i] = static_cast<u32>(i % grid.spec().sms);

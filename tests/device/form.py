@@ -25,8 +25,6 @@ class Form:
 
     `inputs` names operand types of `inputs.py`; together they fix the input words and the thread count.
     `expect` is a regular expression one SASS opcode of the kernel must match.
-    `ulp` is the documented tolerance (in units of the last place of binary32 results); 0 = bit for bit.
-    `note` says why a tolerance is there.
     `patch` = (opcode regular expression, immediate): the built code gets that 32-bit immediate, for operands
     that the compiler never leaves alone (the 1/(2 pi) in front of MUFU.SIN).
     """
@@ -37,8 +35,6 @@ class Form:
     outputs: int = 1
     expect: str = ""
     block: int = 128
-    ulp: int = 0
-    note: str = ""
     patch: tuple[str, int] | None = None
 
     @property
@@ -58,8 +54,6 @@ def ptx(
     inputs: Iterable[str] = (),
     tail: str = "",
     name: str = "",
-    ulp: int = 0,
-    note: str = "",
 ) -> Form:
     """Form around one PTX instruction; `sig` is "outputs:inputs" in type letters, `tail` more asm operands."""
     outs, ins = sig.split(":")
@@ -78,7 +72,7 @@ def ptx(
     asm = f'asm volatile("{op} {text};" : {", ".join(results)} : {", ".join(sources)});'
     kinds = tuple(inputs) or tuple(_DEFAULT_INPUT[x] for x in ins)
     body = " ".join([*declare, asm, *store])
-    return Form(name or op + tail.replace(", ", "_"), body, kinds, outputs, expect, ulp=ulp, note=note)
+    return Form(name or op + tail.replace(", ", "_"), body, kinds, outputs, expect)
 
 
 def pred(op: str, sig: str, expect: str = "", inputs: Iterable[str] = (), tail: str = "") -> Form:
@@ -106,11 +100,9 @@ def code(
     outputs: int = 1,
     expect: str = "",
     block: int = 128,
-    ulp: int = 0,
-    note: str = "",
 ) -> Form:
     """Form with a free C++ body."""
-    return Form(name, body, tuple(inputs), outputs, expect, block, ulp, note)
+    return Form(name, body, tuple(inputs), outputs, expect, block)
 
 
 PRELUDE = r"""

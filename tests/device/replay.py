@@ -13,6 +13,7 @@ from warpath.container.cubin import Cubin
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW, align_up
 from warpath.driver.image import Image, Placement
 from warpath.driver.launch import STACK_POINTER, STACK_RESERVE, WINDOW_BYTES
+from warpath.gpu.spec import load_sm
 from warpath.toolchain.disasm import disassemble
 
 from . import inputs, recording
@@ -23,7 +24,6 @@ _BASE = 0x7F00_0000_0000
 _PAGE = 0x20_0000
 _RESERVE = 64 * _PAGE
 _DEVICE, _CODE = 1, 4  # kinds of allocation
-_SHARED_RESERVE = 1024  # bytes of shared memory sm_90 keeps for itself
 _STACK = 4096
 _BUDGET = 20_000_000  # warp instructions; no form needs a tenth
 
@@ -51,9 +51,11 @@ class Mismatch:
 class Family:
     """A family's module loaded into the core's memory."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, code: bytes) -> None:
+        """`code` is the family's cubin, the recorded one or one for another architecture."""
         self.recording = recording.load(name)
-        self.cubin = Cubin(recording.cubin(name), name)
+        self.cubin = Cubin(code, name)
+        self.sm = load_sm(f"sm_{self.cubin.sm}")
         self.memory = _core.Memory()
         self.memory.reserve(_BASE, _RESERVE)
         self._next = _BASE
@@ -62,12 +64,10 @@ class Family:
         for block in self.image.blocks:
             if block.data:
                 self.memory.write(block.va, block.data)
-        code = next(block for block in self.image.blocks if block.placement.is_code)
-        self.program = _core.Program(
-            self.cubin.sm, code.va, code.data, [tuple(line) for line in disassemble(code.data, self.cubin.sm)]
-        )
+        self.code = next(block for block in self.image.blocks if block.placement.is_code)
+        text = [tuple(line) for line in disassemble(self.code.data, self.cubin.sm)]
+        self.program = _core.Program(self.cubin.sm, self.code.va, self.code.data, text)
         self.undeclared = {row["pc"] // 16: row for row in self.program.undeclared()}
-        self.code = code
 
     def _place(self, placement: Placement) -> int:
         return self._allocate(placement.size, _CODE if placement.is_code else _DEVICE)
@@ -108,19 +108,21 @@ class Family:
             for va in range(mark, self._next, _PAGE):
                 self.memory.free(va)
             self._next = mark
-        return _differences(form, threads, columns, result.data, got)
+        return _differences(threads, columns, result.data, got)
 
     def _launch(self, form: Form, threads: int, arguments: bytes) -> None:
         kernel = self.cubin.kernels[form.symbol]
         grid, block = (threads // form.block, 1, 1), (form.block, 1, 1)
-        shared = align_up(kernel.static_shared + _SHARED_RESERVE, 128)
-        layout = constbank.load_layout("sm_90")
-        bank = constbank.build(
-            layout, arguments, param_base=kernel.param_base, block=block, grid=grid, shared_window=SHARED_WINDOW,
-            shared_window_again=SHARED_WINDOW, local_window=LOCAL_WINDOW, window_bytes=WINDOW_BYTES,
-            stack_pointer=STACK_POINTER, shared_top=shared, reserved_shared=_SHARED_RESERVE, cluster=(1, 1, 1),
-            grid_in_clusters=grid,
-        )  # fmt: skip
+        shared = align_up(kernel.static_shared + self.sm.shared_reserved_bytes, 128)
+        layout = constbank.load_layout(self.sm.cbank0)
+        fields: dict[str, constbank.FieldValue] = {
+            "block": block, "grid": grid, "grid_again": grid, "shared_window": SHARED_WINDOW,
+            "shared_window_again": SHARED_WINDOW, "local_window": LOCAL_WINDOW, "window_bytes": WINDOW_BYTES,
+            "stack_pointer": STACK_POINTER, "shared_top": shared, "cluster": (1, 1, 1), "grid_in_clusters": grid,
+            "reserved_shared": self.sm.shared_reserved_bytes,
+        }  # fmt: skip
+        named = {name: value for name, value in fields.items() if name in layout.fields}
+        bank = constbank.build(layout, arguments, param_base=kernel.param_base, **named)
         bank_va = self._allocate(len(bank))
         self.memory.write(bank_va, bank)
         banks = [(0, 0)] * 18
@@ -138,22 +140,9 @@ class Family:
             raise ReplayError(f"{state}: {fault and {key: fault[key] for key in ('kind', 'text', 'message', 'thread')}}")
 
 
-def _differences(form: Form, threads: int, columns: bytes, expected: bytes, got: bytes) -> list[Mismatch]:
+def _differences(threads: int, columns: bytes, expected: bytes, got: bytes) -> list[Mismatch]:
     if got == expected:
         return []
     source, want, have = array("I", columns), array("I", expected), array("I", got)
-    rows: list[Mismatch] = []
-    for t in range(threads):
-        left, right = tuple(want[t::threads]), tuple(have[t::threads])
-        if left != right and not all(_close(a, b, form.ulp) for a, b in zip(left, right, strict=True)):
-            rows.append(Mismatch(t, tuple(source[t::threads]), left, right))
-    return rows
-
-
-def _close(a: int, b: int, ulp: int) -> bool:
-    """Whether two binary32 values are within `ulp` units in the last place; NaN only equals NaN."""
-    if a == b:
-        return True
-    order = [word if word < 1 << 31 else (1 << 31) - word for word in (a, b)]
-    infinite = [abs(word) > 0x7F800000 for word in order]
-    return ulp > 0 and not any(infinite) and abs(order[0] - order[1]) <= ulp
+    rows = ((t, tuple(source[t::threads]), tuple(want[t::threads]), tuple(have[t::threads])) for t in range(threads))
+    return [Mismatch(*row) for row in rows if row[2] != row[3]]

@@ -14,6 +14,7 @@ from warpath.command import gpfifo, grid
 from warpath.command.methods import Method
 from warpath.command.pushbuffer import DecoderState, decode
 from warpath.command.qmd import Qmd
+from warpath.driver.address_space import Memory
 from warpath.gpu.spec import Gpu
 
 PAGE = 1 << 16
@@ -217,9 +218,9 @@ class FakeGpu:
 
 
 class FakeProgram:
-    """Host memory of the program as a `Mover` sees it."""
+    """Host memory of the program as a `Mover` sees it; `memory` is the GPU's, real or fake."""
 
-    def __init__(self, memory: FakeMemory) -> None:
+    def __init__(self, memory: Memory) -> None:
         self.memory = memory
         self.own = FakeMemory()
 

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import CALLS, CHOOSE, SCALE, Machine
 from warpath.command import constbank
+from warpath.command.grid import GridWork
 from warpath.driver import queries
 from warpath.driver.error import CudaError, Error
 from warpath.driver.launch import STACK_POINTER
@@ -187,8 +188,11 @@ def test_faults_come_late_and_stay(
     function = m.register(fatbin)
     va = m.driver.memory_manager.malloc(64)
 
-    def fail(_work: object) -> Mapping[str, object]:
-        return {"kind": kind, "pc": 0x40, "message": "a.cu:1: f: Assertion failed.\n"}
+    def fail(work: GridWork) -> Mapping[str, object]:
+        base = m.module().image.blocks[0].va
+        pc = work.program_va - base + 0x40
+        message = "a.cu:1: f: Assertion failed.\n"
+        return {"kind": kind, "pc": pc, "program_va": work.program_va, "message": message}
 
     m.gpu.on_launch = fail
     m.driver.launch(function, (1, 1, 1), (32, 1, 1), scale_arguments())
@@ -208,6 +212,8 @@ def test_faults_come_late_and_stay(
             call()
         assert caught.value.code is code
     assert m.driver.sticky_error is code
+    assert m.driver.error is not None
+    assert m.driver.error.detail.startswith("void scale<float, 3>(float *, const float *, float3)+0x40 (")
     printed = [failure.text() for output in m.outputs for failure in output.failures]
     assert printed == (["a.cu:1: f: Assertion failed.\n"] if code is Error.ASSERT else [])
 

@@ -149,9 +149,9 @@ def test_system_calls_resolve_to_slots_that_describe_themselves(
     mark, name, fifo, size = struct.unpack("<16s48sQQ", m.memory.read(slot, 80))
     assert (mark, name.rstrip(b"\0")) == (syscalls.MARK, b"vprintf")
     assert size == 1 << 20
-    text = m.module().image.address(".nv.global.init", 24)
-    assert entries[3] == text
-    record = struct.pack("<IIQI", 20, syscalls.PRINTF_RECORD, text, 0xFFFFFFFE) + bytes(4)
+    assert entries[3] == m.module().image.address(".nv.global.init", 24)
+    text = b"negative -2\n".ljust(16, b"\0")
+    record = struct.pack("<II", 8 + 12, syscalls.TEXT_RECORD) + text
     m.memory.write(fifo, struct.pack("<QQ", 16 + len(record), 0) + record)
     m.driver.synchronize()
     assert [output.printed for output in m.outputs] == [b"negative -2\n"]

@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from warpath.errors import UsageError
 from warpath.gpu import spec
+from warpath.host import server
 from warpath.host.arena import HostArena
 from warpath.host.process import ExitStatus
 from warpath.host.session import Session
@@ -33,7 +35,16 @@ LIBRARIES = {
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shim")
     for name, (source, version_map, define) in LIBRARIES.items():
-        flags = ["-std=gnu17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Werror"]
+        flags = [
+            "-std=gnu17",
+            "-D_GNU_SOURCE",
+            "-O1",
+            "-fPIC",
+            "-fvisibility=hidden",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+        ]
         link = ["-shared", f"-Wl,-soname,{name}", f"-Wl,--version-script,{version_map}", "-lpthread", "-ldl"]
         command = ["gcc", *flags, define, source, "wire.c", "-o", str(folder / name), *link]
         subprocess.run(command, cwd=SHIM, check=True)
@@ -86,26 +97,37 @@ Run = Callable[..., tuple[ExitStatus, str, Session]]
 
 
 @pytest.fixture
-def run(shim: Path, client: Path) -> Run:
-    def start(*arguments: str, program: Path = client, timeout: float = 30) -> tuple[ExitStatus, str, Session]:
-        before = leftovers()
+def run(shim: Path, client: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    folders: list[Path] = []
+
+    make = server.private_directory
+
+    def private_directory() -> Path:
+        folders.append(make())
+        return folders[-1]
+
+    monkeypatch.setattr(server, "private_directory", private_directory)
+
+    def start(
+        *arguments: str, program: Path = client, timeout: float = 30
+    ) -> tuple[ExitStatus, str, Session]:
+        children = own_children()
         arena = HostArena()
-        session = Session(program, arguments, StandIn(arena), arena, shim, capture=True, timeout=timeout)  # type: ignore[arg-type]
+        driver: Any = StandIn(arena)
+        session = Session(program, arguments, driver, arena, shim, capture=True, timeout=timeout)
         try:
             status = session.run()
         finally:
             arena.close()
-        assert leftovers() == before
+        assert not any(folder.exists() for folder in folders)
+        assert own_children() == children
         return status, session.stdout.decode(), session
 
     return start
 
 
-def leftovers() -> tuple[set[str], list[str]]:
-    """Private directories and child processes."""
-    folders = {str(path) for where in ("/dev/shm", "/tmp") for path in Path(where).glob("warpath-*")}
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return folders, children
+def own_children() -> list[str]:
+    return Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
 
 
 def test_a_program_is_served_and_its_calls_are_logged(run: Run) -> None:
@@ -131,6 +153,10 @@ def test_last_error_belongs_to_the_thread(run: Run) -> None:
 
 def test_a_child_forked_after_first_use_is_refused(run: Run) -> None:
     assert run("fork", "1")[1] == "child: last 0 count 0 sync 3\nparent: last 101\n"
+
+
+def test_a_child_forked_before_first_use_is_served(run: Run) -> None:
+    assert run("fork", "0")[1] == "child: last 0 count 0 sync 0\nparent: last 0\n"
 
 
 def test_host_functions_run_on_a_thread_of_their_own_and_may_call_back(run: Run) -> None:
@@ -174,7 +200,15 @@ def test_interrupt_ends_the_program(run: Run) -> None:
     timer.start()
     status, _, _ = run("sleep")
     timer.join()
-    assert status.code in (130, 143)
+    assert status == ExitStatus(130, signal.SIGINT)
+
+
+def test_being_terminated_ends_the_program_too(run: Run) -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    status, _, _ = run("sleep")
+    timer.join()
+    assert status == ExitStatus(143, signal.SIGTERM)
 
 
 def test_without_a_server_the_program_is_told_how_to_start(shim: Path, client: Path) -> None:
@@ -204,7 +238,8 @@ def test_a_strange_process_is_not_served(run: Run, client: Path, shim: Path, tmp
         check=True,
     )
     arena = HostArena()
-    session = Session(client, ["sleep"], StandIn(arena), arena, shim, timeout=2)  # type: ignore[arg-type]
+    driver: Any = StandIn(arena)
+    session = Session(client, ["sleep"], driver, arena, shim, timeout=2)
 
     def tell() -> None:
         while session.runtime.server is None:

@@ -21,7 +21,7 @@ CASES = [pytest.param(family, form, id=f"{family}/{form.name}") for family in FA
 
 @cache
 def _family(name: str) -> Family:
-    return Family(name)
+    return Family(name, recording.cubin(name))
 
 
 @pytest.mark.parametrize(("family", "form"), CASES)

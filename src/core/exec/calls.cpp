@@ -15,6 +15,9 @@ namespace {
 constexpr u16 kFirstArgument = 4;   // R4
 constexpr u64 kWindowSize = u64{1} << 24;
 constexpr u32 kMaxString = 1u << 20;
+constexpr u64 kSlotBytes = 128;
+constexpr char kCallMark[17] = "warpath syscall";  // 16 bytes with its zero
+enum class Record : u32 { Assert = 1, Text = 2 };
 
 u32 argument32(const Warp& warp, u32 word, u32 lane) { return warp.read_row(static_cast<u16>(kFirstArgument + word))[lane]; }
 u64 argument64(const Warp& warp, u32 word, u32 lane) {
@@ -146,7 +149,26 @@ class Formatter {
   u32 taken_ = 0;
 };
 
-void call_vprintf(Warp& warp, const Instr& in, u32 mask) {
+// Appends a record to the output buffer; a full buffer drops it and counts that.
+void append(const SystemCall& call, Warp& warp, Record kind, const void* body, std::size_t size) {
+  if (call.buffer == 0) return;
+  u8* base = warp.worker->memory->checked(call.buffer, call.size);
+  u64 header[2];
+  std::memcpy(header, base, sizeof header);
+  const u64 start = (header[0] + 7) & ~u64{7};
+  const u64 total = 8 + size;
+  if (start + total > call.size) {
+    ++header[1];
+  } else {
+    const u32 head[2] = {static_cast<u32>(total), static_cast<u32>(kind)};
+    std::memcpy(base + start, head, sizeof head);
+    std::memcpy(base + start + 8, body, size);
+    header[0] = start + total;
+  }
+  std::memcpy(base, header, sizeof header);
+}
+
+void call_vprintf(const SystemCall& call, Warp& warp, const Instr& in, u32 mask) {
   for_lanes(mask, [&](u32 lane) {
     const u64 text = argument64(warp, 0, lane);
     if (text == 0) {
@@ -154,25 +176,28 @@ void call_vprintf(Warp& warp, const Instr& in, u32 mask) {
       return;
     }
     Formatter formatter(warp, in, lane, argument64(warp, 2, lane));
-    warp.worker->grid->print(formatter.format(read_string(warp, in, lane, text)));
+    const std::string out = formatter.format(read_string(warp, in, lane, text));
+    append(call, warp, Record::Text, out.data(), out.size());
     set_result32(warp, lane, formatter.taken());
   });
 }
 
-// __assertfail(message, file, line, function, character size): one line per thread, then the grid ends.
-void call_assertfail(Warp& warp, const Instr& in, u32 mask) {
-  std::string lines;
+// __assertfail(message, file, line, function): one record per thread, then the grid ends.
+void call_assertfail(const SystemCall& call, Warp& warp, const Instr& in, u32 mask) {
+  const Row* ids = warp.worker->grid->thread_ids(warp.id);
   for_lanes(mask, [&](u32 lane) {
-    const Row* thread = warp.worker->grid->thread_ids(warp.id);
-    const u32* block = warp.cta->id;
-    char where[160];
-    std::snprintf(where, sizeof where, ": block: [%u,%u,%u], thread: [%u,%u,%u] Assertion `", block[0], block[1], block[2],
-                  thread[0].v[lane], thread[1].v[lane], thread[2].v[lane]);
-    lines += read_string(warp, in, lane, argument64(warp, 2, lane)) + ":" + std::to_string(argument32(warp, 4, lane)) + ": " +
-             read_string(warp, in, lane, argument64(warp, 6, lane)) + where +
-             read_string(warp, in, lane, argument64(warp, 0, lane)) + "` failed.\n";
+    struct {
+      u64 message, file, function;
+      u32 line, block[3], thread[3], padding;
+    } body = {argument64(warp, 0, lane), argument64(warp, 2, lane), argument64(warp, 6, lane), argument32(warp, 4, lane),
+              {warp.cta->id[0], warp.cta->id[1], warp.cta->id[2]},
+              {ids[0].v[lane], ids[1].v[lane], ids[2].v[lane]},
+              0};
+    append(call, warp, Record::Assert, &body, sizeof body - sizeof body.padding);
   });
-  raise_fault(FaultKind::DeviceAssert, in, lowest_lane(mask), lines);
+  const u32 lane = lowest_lane(mask);
+  raise_fault(FaultKind::DeviceAssert, in, lane,
+              "Assertion `" + read_string(warp, in, lane, argument64(warp, 0, lane)) + "` failed");
 }
 
 void call_malloc(Warp& warp, const Instr&, u32 mask) {
@@ -191,11 +216,24 @@ void call_free(Warp& warp, const Instr& in, u32 mask) {
 
 }  // namespace
 
-void system_call(Warp& warp, const Instr& in, u32 mask, const std::string& name) {
-  if (name == "vprintf") return call_vprintf(warp, in, mask);
-  if (name == "__assertfail") return call_assertfail(warp, in, mask);
+std::optional<SystemCall> find_system_call(const Memory& memory, u64 address) {
+  const u8* slot = memory.mapped(address, kSlotBytes);
+  if (slot == nullptr || std::memcmp(slot, kCallMark, 16) != 0) return std::nullopt;
+  SystemCall call;
+  const char* name = reinterpret_cast<const char*>(slot) + 0x10;
+  call.name.assign(name, strnlen(name, 48));
+  std::memcpy(&call.buffer, slot + 0x40, 8);
+  std::memcpy(&call.size, slot + 0x48, 8);
+  return call;
+}
+
+void perform(const SystemCall& call, Warp& warp, const Instr& in, u32 mask) {
+  const std::string& name = call.name;
+  if (name == "vprintf") return call_vprintf(call, warp, in, mask);
+  if (name == "__assertfail" || name == "__assert_fail") return call_assertfail(call, warp, in, mask);
   if (name == "malloc") return call_malloc(warp, in, mask);
   if (name == "free") return call_free(warp, in, mask);
+  if (name == "abort") raise_fault(FaultKind::Trap, in, lowest_lane(mask), "abort() was called");
   raise_fault(FaultKind::UnsupportedInstruction, in, lowest_lane(mask), "device code calls " + name + ", which is not modelled");
 }
 

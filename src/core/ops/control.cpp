@@ -144,9 +144,10 @@ void exec_call_absolute(Warp& warp, const Instr& in, u32 mask) {
     u32 lanes = 0;
     for_lanes(rest, [&](u32 lane) { lanes |= offset.v[lane] == target ? 1u << lane : 0u; });
     rest &= ~lanes;
-    const auto call = grid.spec().calls.find(target + base);
-    if (call == grid.spec().calls.end()) continue;
-    system_call(warp, in, lanes, call->second);
+    if (target / 16 < grid.program().size()) continue;
+    const std::optional<SystemCall> call = find_system_call(*warp.worker->memory, target + base);
+    if (!call) continue;
+    perform(*call, warp, in, lanes);
     for_lanes(lanes, [&](u32 lane) { offset.v[lane] = back.v[lane] - base; });
   }
   branch_lanes(warp, mask, offset);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/convert.hpp"
+#include "ops/half.hpp"
 
 namespace warpath {
 namespace {
@@ -109,6 +110,20 @@ void exec_pack_ab(Warp& warp, const Instr& in, u32 mask) {
   const PackForm form = pack_form(in.flags);
   for (int i = 0; i < kLanes; ++i) result.v[i] = convert_packed(form, a[i]) << Bits | convert_packed(form, b[i]);
   store32(warp, in.operands[0], result.v, mask);
+}
+
+u32 float_to_bfloat(u32 bits) {
+  const u32 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return is_nan32(bits) ? kNan16 : rounded;
+}
+
+// The common forms, two values rounded to nearest halves.
+template <auto Narrow>
+void exec_pack_nearest(Warp& warp, const Instr& in, u32 mask) {
+  Row sa, sb;
+  const u32* a = float32(warp, slot(in, kA), sa);
+  const u32* b = float32(warp, slot(in, kB), sb);
+  each_lane(warp, in.operands[0], mask, [=](int i) { return Narrow(a[i]) << 16 | Narrow(b[i]); });
 }
 
 // One source; the result is the low half (or, for TF32, the word with its low 13 bits zero).
@@ -255,7 +270,9 @@ std::string bind_f2fp(const InstrText& text, Instr& out) {
   }
   if (text.has("PACK_AB") && !small) {
     if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
-    out.exec = exec_pack_ab<16>;
+    const bool plain = rounding(text) == Round::Nearest && !text.has("RELU") && !text.has("SATFINITE");
+    const ExecFn nearest = target == Target::Bf16 ? exec_pack_nearest<float_to_bfloat> : exec_pack_nearest<float_to_half>;
+    out.exec = plain ? nearest : exec_pack_ab<16>;
     return "";
   }
   if (text.has("PACK_B") && target == Target::Tf32) {

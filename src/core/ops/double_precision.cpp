@@ -8,23 +8,30 @@ namespace {
 enum class Arith { Add, Mul, Fma };
 
 template <Arith Op>
-inline u64 arith_word(u64 a, u64 b, u64 c) {
-  double result = 0;
+inline double apply(double a, double b, double c) {
   if constexpr (Op == Arith::Add) {
-    result = as_double(a) + as_double(b);
+    return a + b;
   } else if constexpr (Op == Arith::Mul) {
-    result = as_double(a) * as_double(b);
+    return a * b;
   } else {
-    result = __builtin_fma(as_double(a), as_double(b), as_double(c));
+    return __builtin_fma(a, b, c);
   }
-  const u64 nan = nan_result64(a, b, Op == Arith::Fma ? c : a);
-  return result != result ? nan : as_bits(result);
 }
 
 // Not inlined, see HostRounding.
 template <Arith Op>
 [[gnu::noinline]] void arith_row(const Row64& a, const Row64& b, const Row64& c, Row64& out) {
-  for (int i = 0; i < kLanes; ++i) out.v[i] = arith_word<Op>(a.v[i], b.v[i], c.v[i]);
+  for (int i = 0; i < kLanes; ++i) out.v[i] = as_bits(apply<Op>(as_double(a.v[i]), as_double(b.v[i]), as_double(c.v[i])));
+}
+
+// Replaces the host's NaNs by the hardware's.
+inline void settle_nans(const Row64& a, const Row64& b, const Row64& c, Row64& out) {
+  u64 any = 0;
+  for (int i = 0; i < kLanes; ++i) any |= is_nan64(out.v[i]) ? 1 : 0;
+  if (any == 0) return;
+  for (int i = 0; i < kLanes; ++i) {
+    if (is_nan64(out.v[i])) out.v[i] = nan_result64(a.v[i], b.v[i], c.v[i]);
+  }
 }
 
 template <Arith Op>
@@ -34,13 +41,14 @@ void exec_arith(Warp& warp, const Instr& in, u32 mask) {
   float64(warp, slot(in, kB), b);
   if (Op == Arith::Fma) float64(warp, slot(in, kC), c);
   const Round mode = static_cast<Round>(in.flags);
-  const Row64& third = Op == Arith::Fma ? c : b;
+  const Row64& third = Op == Arith::Fma ? c : a;
   if (mode == Round::Nearest) {
     arith_row<Op>(a, b, third, result);
   } else {
     const HostRounding scope(mode);
     arith_row<Op>(a, b, third, result);
   }
+  settle_nans(a, b, third, result);
   each_lane64(warp, in.operands[0], mask, [&](int i) { return result.v[i]; });
 }
 

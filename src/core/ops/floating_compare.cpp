@@ -79,35 +79,40 @@ void exec_fsel(Warp& warp, const Instr& in, u32 mask) {
   });
 }
 
-constexpr u32 kPropagateNan = 1, kXorSign = 2, kFlush = 4;
+constexpr u32 kPropagateNan = 1, kFlush = 2;
 
 // Binary32 order as signed integers, with -0 below +0.
 inline i32 order_key(u32 bits) { return static_cast<i32>(bits) < 0 ? static_cast<i32>(bits ^ 0x7fffffffu) : static_cast<i32>(bits); }
 
-inline u32 float_min_max(u32 a, u32 b, bool want_min, u32 flags) {
-  const u32 x = flags & kFlush ? flush32(a) : a;
-  const u32 y = flags & kFlush ? flush32(b) : b;
-  const bool nan_x = is_nan32(x), nan_y = is_nan32(y);
-  const bool take_x = (order_key(x) < order_key(y)) == want_min;
-  const u32 ordered = take_x ? x : y;
-  const u32 one_nan = flags & kPropagateNan ? kNan32 : nan_x ? y : x;
-  const u32 value = nan_x || nan_y ? one_nan : ordered;
-  return nan_x && nan_y ? kNan32 : value;
+// mask ? yes : no with a mask of all ones or zero, which vectorises where nested conditions do not.
+inline u32 pick(u32 mask, u32 yes, u32 no) { return (yes & mask) | (no & ~mask); }
+
+template <u32 Flags>
+inline u32 float_min_max(u32 a, u32 b, u32 want_min) {
+  const u32 x = Flags & kFlush ? flush32(a) : a;
+  const u32 y = Flags & kFlush ? flush32(b) : b;
+  const u32 nan_x = is_nan32(x) ? ~0u : 0, nan_y = is_nan32(y) ? ~0u : 0;
+  const u32 x_first = order_key(x) < order_key(y) ? ~0u : 0;
+  const u32 ordered = pick(x_first ^ want_min, y, x);
+  if (Flags & kPropagateNan) return pick(nan_x | nan_y, kNan32, ordered);
+  const u32 value = pick(nan_x | nan_y, pick(nan_x, y, x), ordered);
+  return pick(nan_x & nan_y, kNan32, value);
 }
 
+inline u32 lane_mask(u32 lanes, int lane) { return 0u - ((lanes >> lane) & 1); }
+
+template <u32 Flags>
 void exec_fmnmx(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
-  const Operand& op_a = slot(in, kA);
-  const Operand& op_b = slot(in, kB);
-  const u32* a = float32(warp, op_a, sa);
-  const u32* b = float32(warp, op_b, sb);
+  const u32* a = float32(warp, slot(in, kA), sa);
+  const u32* b = float32(warp, slot(in, kB), sb);
   const u32 want_min = pred_mask(warp, slot(in, kPredIn));
-  const u32 flags = in.flags;
-  each_lane(warp, in.operands[0], mask, [=](int i) { return float_min_max(a[i], b[i], (want_min >> i) & 1, flags); });
+  each_lane(warp, in.operands[0], mask, [=](int i) { return float_min_max<Flags>(a[i], b[i], lane_mask(want_min, i)); });
 }
 
 // XORSIGN: the magnitude is chosen from the operands as written (|a|, |b|), the sign is the product of their signs
 // before |..|.
+template <u32 Flags>
 void exec_fmnmx_xorsign(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sa_raw, sb_raw;
   const u32* a = float32(warp, slot(in, kA), sa);
@@ -115,24 +120,23 @@ void exec_fmnmx_xorsign(Warp& warp, const Instr& in, u32 mask) {
   const u32* raw_a = raw32(warp, slot(in, kA), sa_raw);
   const u32* raw_b = raw32(warp, slot(in, kB), sb_raw);
   const u32 want_min = pred_mask(warp, slot(in, kPredIn));
-  const u32 flags = in.flags;
   each_lane(warp, in.operands[0], mask, [=](int i) {
-    const u32 value = float_min_max(a[i], b[i], (want_min >> i) & 1, flags);
+    const u32 value = float_min_max<Flags>(a[i], b[i], lane_mask(want_min, i));
     const u32 sign = (raw_a[i] ^ raw_b[i]) & 0x80000000u;
     return is_nan32(value) ? kNan32 : (value & 0x7fffffffu) | sign;
   });
 }
 
+template <u32 Flags>
 void exec_fmnmx3(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc;
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
   const u32* c = float32(warp, slot(in, kC), sc);
   const u32 want_min = pred_mask(warp, slot(in, kPredIn));
-  const u32 flags = in.flags;
   each_lane(warp, in.operands[0], mask, [=](int i) {
-    const bool smaller = (want_min >> i) & 1;
-    return float_min_max(float_min_max(a[i], b[i], smaller, flags), c[i], smaller, flags);
+    const u32 smaller = lane_mask(want_min, i);
+    return float_min_max<Flags>(float_min_max<Flags>(a[i], b[i], smaller), c[i], smaller);
   });
 }
 
@@ -164,7 +168,7 @@ std::string bind_comparison(const InstrText& text, Instr& out, ExecFn exec) {
 }
 
 u32 min_max_flags(const InstrText& text) {
-  return (text.has("NAN") ? kPropagateNan : 0) | (text.has("XORSIGN") ? kXorSign : 0) | (text.has("FTZ") ? kFlush : 0);
+  return (text.has("NAN") ? kPropagateNan : 0) | (text.has("FTZ") ? kFlush : 0);
 }
 
 }  // namespace
@@ -188,15 +192,17 @@ std::string bind_fsel(const InstrText& text, Instr& out) {
 
 std::string bind_fmnmx(const InstrText& text, Instr& out) {
   if (match_float_slots(text, out, {"dabp"}) < 0) return refuse_operands(text);
-  out.flags = min_max_flags(text);
-  out.exec = out.flags & kXorSign ? exec_fmnmx_xorsign : exec_fmnmx;
+  static constexpr ExecFn plain[] = {exec_fmnmx<0>, exec_fmnmx<1>, exec_fmnmx<2>, exec_fmnmx<3>};
+  static constexpr ExecFn signs[] = {exec_fmnmx_xorsign<0>, exec_fmnmx_xorsign<1>, exec_fmnmx_xorsign<2>,
+                                     exec_fmnmx_xorsign<3>};
+  out.exec = text.has("XORSIGN") ? signs[min_max_flags(text)] : plain[min_max_flags(text)];
   return "";
 }
 
 std::string bind_fmnmx3(const InstrText& text, Instr& out) {
   if (match_float_slots(text, out, {"dabcp"}) < 0) return refuse_operands(text);
-  out.flags = min_max_flags(text);
-  out.exec = exec_fmnmx3;
+  static constexpr ExecFn table[] = {exec_fmnmx3<0>, exec_fmnmx3<1>, exec_fmnmx3<2>, exec_fmnmx3<3>};
+  out.exec = table[min_max_flags(text)];
   return "";
 }
 

@@ -32,53 +32,47 @@ inline u32 half_arith(u32 a, u32 b, u32 c) {
 }
 
 // Clamps the bits of a half; NaN becomes +0 under SAT and stays NaN under RELU.
-inline u32 clamp_half(u32 half, u32 one, u32 flags) {
-  const bool negative = half & 0x8000;
+inline u32 clamp_half(u32 half, u32 flags) {
   const u32 infinity = flags & kBfloat ? 0x7f80 : 0x7c00;
+  const u32 one = flags & kBfloat ? 0x3f80 : 0x3c00;
+  const bool negative = half & 0x8000;
   const bool nan = (half & 0x7fff) > infinity;
   if (flags & kSat) return nan || negative ? 0 : half < one ? half : one;
   return (flags & kRelu) && negative && !nan ? 0 : half;
 }
 
-template <Arith Op>
-inline u32 arith_half(u32 a, u32 b, u32 c, u32 flags) {
-  const u32 value = half_arith<Op>(a, b, c);
-  const u32 half = float_to_half(value);
-  // As in binary32, FTZ decides on the value rounded as if exponents had no lower end: here, 2^10 times larger.
-  const bool tiny = (float_to_half(as_bits(as_float(value) * 0x1p10f)) & 0x7fff) < 0x2c00;
-  const u32 flushed = (flags & kFlush) && tiny ? half & 0x8000 : half;
-  return flags & (kSat | kRelu) ? clamp_half(flushed, 0x3c00, flags) : flushed;
-}
-
-// bfloat16 has binary32's exponents, so products need binary64.
-template <Arith Op>
-u32 arith_bfloat(u32 a, u32 b, u32 c, u32 flags) {
-  const double x = as_float(a), y = as_float(b), z = as_float(c);
-  double value = 0;
-  if constexpr (Op == Arith::Add) value = add_to_odd(x, y);
-  if constexpr (Op == Arith::Mul) value = x * y;
-  if constexpr (Op == Arith::Fma) value = fma_to_odd(x, y, z);
-  const u32 half = value != value ? kNan16 : round_to(kBfloat16, value, Round::Nearest);
-  return clamp_half(half, 0x3f80, flags);
-}
-
-template <Arith Op, bool Bfloat>
-void exec_half(Warp& warp, const Instr& in, u32 mask) {
-  HalfRows a, b, c;
-  const u32 flags = in.flags;
-  read_halves(warp, slot(in, kA), Bfloat, flags & kFlush, a);
-  read_halves(warp, slot(in, kB), Bfloat, flags & kFlush, b);
-  if (Op == Arith::Fma) read_halves(warp, slot(in, kC), Bfloat, flags & kFlush, c);
-  const HalfRows& third = Op == Arith::Fma ? c : b;
-  Row result;
+// One half of every lane: exact or odd-rounded in a wider format, then rounded.
+template <Arith Op, bool Bfloat, bool Flush>
+void arith_row(const Row& a, const Row& b, const Row& c, Row& out) {
   for (int i = 0; i < kLanes; ++i) {
-    const auto one = [&](int h) {
-      if constexpr (Bfloat) return arith_bfloat<Op>(a.part[h].v[i], b.part[h].v[i], third.part[h].v[i], flags);
-      return arith_half<Op>(a.part[h].v[i], b.part[h].v[i], third.part[h].v[i], flags);
-    };
-    result.v[i] = one(0) | one(1) << 16;
+    if constexpr (Bfloat) {
+      // bfloat16 has binary32's exponents, so products need binary64.
+      const double x = as_float(a.v[i]), y = as_float(b.v[i]), z = as_float(c.v[i]);
+      const double value = Op == Arith::Add ? add_to_odd(x, y) : Op == Arith::Mul ? x * y : fma_to_odd(x, y, z);
+      out.v[i] = value != value ? kNan16 : round_to(kBfloat16, value, Round::Nearest);
+    } else {
+      const u32 value = half_arith<Op>(a.v[i], b.v[i], c.v[i]);
+      const u32 half = float_to_half(value);
+      // As in binary32, FTZ decides on the value rounded as if exponents had no lower end: here, 2^10 times larger.
+      const bool tiny = Flush && (float_to_half(as_bits(as_float(value) * 0x1p10f)) & 0x7fff) < 0x2c00;
+      out.v[i] = tiny ? half & 0x8000 : half;
+    }
   }
-  write32(warp, in.operands[0].reg, result.v, mask);
+}
+
+template <Arith Op, bool Bfloat, bool Flush>
+void exec_half(Warp& warp, const Instr& in, u32 mask) {
+  HalfRows a, b, c, result;
+  read_halves(warp, slot(in, kA), Bfloat, Flush, a);
+  read_halves(warp, slot(in, kB), Bfloat, Flush, b);
+  if (Op == Arith::Fma) read_halves(warp, slot(in, kC), Bfloat, Flush, c);
+  const HalfRows& third = Op == Arith::Fma ? c : b;
+  for (int h = 0; h < 2; ++h) {
+    arith_row<Op, Bfloat, Flush>(a.part[h], b.part[h], third.part[h], result.part[h]);
+    if ((in.flags & (kSat | kRelu)) == 0) continue;
+    for (int i = 0; i < kLanes; ++i) result.part[h].v[i] = clamp_half(result.part[h].v[i], in.flags);
+  }
+  each_lane(warp, in.operands[0], mask, [&](int i) { return result.part[0].v[i] | result.part[1].v[i] << 16; });
 }
 
 // HADD2.F32: the lower parts added in binary32.
@@ -122,13 +116,15 @@ std::string bind_half(const InstrText& text, Instr& out) {
   const char* pattern = Op == Arith::Fma ? "dabc" : "dab";
   if (match_half_slots(text, out, pattern) < 0) return refuse_operands(text);
   out.flags = arith_flags(text);
+  if ((out.flags & kBfloat) && (out.flags & kFlush)) return refuse_modifiers(text);
   if (Op == Arith::Add && text.has("F32")) {
     out.exec = exec_hadd_f32;
   } else if (Op == Arith::Fma && out.flags == 0 && is_constant_move(out)) {
     out.flags = slot(out, kC).bits;
     out.exec = exec_constant;
   } else {
-    out.exec = out.flags & kBfloat ? exec_half<Op, true> : exec_half<Op, false>;
+    out.exec = out.flags & kBfloat ? exec_half<Op, true, false>
+               : out.flags & kFlush ? exec_half<Op, false, true> : exec_half<Op, false, false>;
   }
   return "";
 }

@@ -21,6 +21,21 @@ int match_half_slots(const InstrText& text, Instr& out, std::string_view pattern
   return form;
 }
 
+namespace {
+
+// One half of each word, widened; `shift` says which.
+template <bool Bfloat, bool Flush>
+void widen_row(const u32* row, u32 shift, u32 keep, u32 flip, Row& out) {
+  constexpr u32 smallest_normal = Bfloat ? 0x80 : 0x400;
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 half = (row[i] >> shift) & 0xffff;
+    const u32 kept = Flush && (half & 0x7fff) < smallest_normal ? half & 0x8000u : half;
+    out.v[i] = ((Bfloat ? bfloat_to_float(kept) : half_to_float(kept)) & keep) ^ flip;
+  }
+}
+
+}  // namespace
+
 void read_halves(const Warp& warp, const Operand& op, bool bfloat, bool flush, HalfRows& out) {
   Row scratch;
   const u32* row = raw32(warp, op, scratch);
@@ -35,15 +50,10 @@ void read_halves(const Warp& warp, const Operand& op, bool bfloat, bool flush, H
   const u32 flip_low = crossed ? flip ^ 0x80000000u : flip;
   const u32 low_shift = op.half == 2 || crossed ? 16 : 0;
   const u32 high_shift = op.half == 1 || crossed ? 0 : 16;
-  const auto widen = [=](u32 half, u32 sign) {
-    const u32 smallest_normal = bfloat ? 0x80u : 0x400u;
-    const u32 kept = flush && (half & 0x7fff) < smallest_normal ? half & 0x8000u : half;
-    return ((bfloat ? bfloat_to_float(kept) : half_to_float(kept)) & keep) ^ sign;
-  };
-  for (int i = 0; i < kLanes; ++i) {
-    out.part[0].v[i] = widen((row[i] >> low_shift) & 0xffff, flip_low);
-    out.part[1].v[i] = widen((row[i] >> high_shift) & 0xffff, flip);
-  }
+  const auto widen = bfloat ? (flush ? widen_row<true, true> : widen_row<true, false>)
+                            : (flush ? widen_row<false, true> : widen_row<false, false>);
+  widen(row, low_shift, keep, flip_low, out.part[0]);
+  widen(row, high_shift, keep, flip, out.part[1]);
 }
 
 namespace {

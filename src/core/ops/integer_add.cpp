@@ -13,10 +13,12 @@ inline u32 carry_in(u32 base, u32 first, u32 second, int lane) {
   return base + ((first >> lane) & 1) + ((second >> lane) & 1);
 }
 
-// Writes carry-outs: the first predicate when at least one carry left bit 31, the second when two did.
+// Writes carry-outs: the first predicate when at least one carry left the top bit, the second when two did.
 inline void write_carries(Warp& warp, const Instr& in, const Row& carries, u32 mask) {
-  write_pred(warp, slot(in, kPredOut), lanes_where([&](int i) { return carries.v[i] >= 1; }), mask);
-  write_pred(warp, slot(in, kPredOut2), lanes_where([&](int i) { return carries.v[i] >= 2; }), mask);
+  const Operand& one = slot(in, kPredOut);
+  const Operand& two = slot(in, kPredOut2);
+  if (one.reg != kPT) write_pred(warp, one, lanes_where([&](int i) { return carries.v[i] >= 1; }), mask);
+  if (two.reg != kPT) write_pred(warp, two, lanes_where([&](int i) { return carries.v[i] >= 2; }), mask);
 }
 
 // A negated operand enters as its complement plus one, so that a - b carries out exactly when a >= b.
@@ -36,39 +38,59 @@ void exec_add3_carry(Warp& warp, const Instr& in, u32 mask) {
   const u32* c = addend(warp, slot(in, kC), sc, extra);
   const u32 first = pred_mask(warp, slot(in, kPredIn));
   const u32 second = pred_mask(warp, slot(in, kPredIn2));
-  each_lane(warp, in.operands[0], mask, [=, &carries](int i) {
-    const u32 ab = a[i] + b[i];
-    const u32 abc = ab + c[i];
-    const u32 sum = abc + carry_in(extra, first, second, i);
-    carries.v[i] = (ab < a[i]) + (abc < ab) + (sum < abc);
-    return sum;
-  });
+  if ((extra | first | second) == 0) {  // carries only come out
+    each_lane(warp, in.operands[0], mask, [=, &carries](int i) {
+      const u32 ab = a[i] + b[i];
+      const u32 sum = ab + c[i];
+      carries.v[i] = (ab < a[i]) + (sum < ab);
+      return sum;
+    });
+  } else {
+    each_lane(warp, in.operands[0], mask, [=, &carries](int i) {
+      const u32 ab = a[i] + b[i];
+      const u32 abc = ab + c[i];
+      const u32 sum = abc + carry_in(extra, first, second, i);
+      carries.v[i] = (ab < a[i]) + (abc < ab) + (sum < abc);
+      return sum;
+    });
+  }
   write_carries(warp, in, carries, mask);
 }
 
+// 64-bit sums of two or three operands, in 32-bit words.
 void exec_add64(Warp& warp, const Instr& in, u32 mask) {
-  Row64 a, b, c;
-  Row carries;
-  u64 extra = 0;
-  const auto fetch = [&](Slot which, Row64& row) {
-    const Operand& op = slot(in, which);
-    raw64(warp, op, row);
-    if (!op.neg && !op.inv) return;
+  Row a_low, a_high, b_low, b_high, c_low, c_high, carries;
+  u32 extra = 0;
+  const auto fetch = [&](Slot which, Row& low, Row& high) {
+    Operand op = slot(in, which);
     extra += op.neg ? 1 : 0;
-    for (int lane = 0; lane < kLanes; ++lane) row.v[lane] = ~row.v[lane];
+    op.inv = op.inv || op.neg;  // -x enters as ~x + 1
+    op.neg = false;
+    return words64(warp, op, low, high);
   };
-  fetch(kA, a);
-  fetch(kB, b);
-  fetch(kC, c);
+  const WordPair a = fetch(kA, a_low, a_high);
+  const WordPair b = fetch(kB, b_low, b_high);
+  const WordPair c = fetch(kC, c_low, c_high);
   const u32 first = pred_mask(warp, slot(in, kPredIn));
   const u32 second = pred_mask(warp, slot(in, kPredIn2));
-  each_lane64(warp, in.operands[0], mask, [&](int i) {
-    const u64 ab = a.v[i] + b.v[i];
-    const u64 abc = ab + c.v[i];
-    const u64 sum = abc + extra + ((first >> i) & 1) + ((second >> i) & 1);
-    carries.v[i] = (ab < a.v[i]) + (abc < ab) + (sum < abc);
-    return sum;
-  });
+  PairWriter out(warp, in.operands[0], mask);
+  u32* low_out = out.low;
+  u32* high_out = out.high;
+#pragma GCC ivdep
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 a_upper = a.high[i], b_upper = b.high[i], c_upper = c.high[i];
+    const u32 ab = a.low[i] + b.low[i];
+    const u32 abc = ab + c.low[i];
+    const u32 low = abc + carry_in(extra, first, second, i);
+    const u32 middle = (ab < a.low[i]) + (abc < ab) + (low < abc);
+    const u32 ab_high = a_upper + b_upper;
+    const u32 abc_high = ab_high + c_upper;
+    const u32 high = abc_high + middle;
+    carries.v[i] = (ab_high < a_upper) + (abc_high < ab_high) + (high < abc_high);
+    low_out[i] = low;
+    high_out[i] = high;
+  }
+  out.store();
   write_carries(warp, in, carries, mask);
 }
 

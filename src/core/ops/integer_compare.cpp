@@ -1,4 +1,7 @@
 // Comparisons and selections by order: ISETP, IMNMX, VIMNMX, VIMNMX3, VIADDMNMX, IABS.
+#include <limits>
+#include <type_traits>
+
 #include "ops/integer.hpp"
 #include "ops/lanes.hpp"
 
@@ -26,9 +29,8 @@ template <Compare Test, class T>
 bool holds_extended(T a, T b, bool low) {
   constexpr bool greater = Test == Compare::Gt || Test == Compare::Ge;
   constexpr bool less = Test == Compare::Lt || Test == Compare::Le;
-  if (a == b) return low;
-  if (greater) return a > b;
-  return less ? a < b : Test == Compare::Ne;
+  const bool apart = greater ? a > b : less ? a < b : Test == Compare::Ne && a != b;
+  return apart | ((a == b) & low);
 }
 
 template <Compare Test, class T>
@@ -46,11 +48,9 @@ void exec_isetp_extended(Warp& warp, const Instr& in, u32 mask) {
   const u32* a = int32(warp, slot(in, kA), sa);
   const u32* b = int32(warp, slot(in, kB), sb);
   const u32 low = pred_mask(warp, slot(in, kPredIn2));
-  u32 condition = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    const bool hit = holds_extended<Test>(static_cast<T>(a[i]), static_cast<T>(b[i]), (low >> i) & 1);
-    condition |= static_cast<u32>(hit) << i;
-  }
+  const u32 condition = lanes_where([=](int i) {
+    return holds_extended<Test>(static_cast<T>(a[i]), static_cast<T>(b[i]), (low >> i) & 1);
+  });
   write_setp(warp, in, static_cast<BoolOp>(in.flags), condition, mask);
 }
 
@@ -108,16 +108,18 @@ using UByte = Lane<u8, 4>;
 
 template <class T>
 T pick_min_max(T a, T b, bool want_min) {
-  return (a < b) == want_min ? a : b;
+  const T smaller = a < b ? a : b;
+  const T larger = a < b ? b : a;
+  return want_min ? smaller : larger;
 }
 
 template <class T, int Count>
 u32 min_max(Lane<T, Count>, u32 a, u32 b, bool want_min, bool relu) {
+  const T floor = relu ? T{0} : std::numeric_limits<T>::min();
   u32 word = 0;
   for (int k = 0; k < Count; ++k) {
-    T best = pick_min_max(Lane<T, Count>::get(a, k), Lane<T, Count>::get(b, k), want_min);
-    if (relu && best < T{0}) best = T{0};
-    word |= Lane<T, Count>::put(best, k);
+    const T best = pick_min_max(Lane<T, Count>::get(a, k), Lane<T, Count>::get(b, k), want_min);
+    word |= Lane<T, Count>::put(best < floor ? floor : best, k);
   }
   return word;
 }
@@ -140,8 +142,16 @@ void exec_min_max(Warp& warp, const Instr& in, u32 mask) {
   const u32* a = int32(warp, slot(in, kA), sa);
   const u32* b = int32(warp, slot(in, kB), sb);
   const u32 want_min = pred_mask(warp, slot(in, kPredIn));
-  const bool relu = in.flags & kRelu;
-  each_lane(warp, in.operands[0], mask, [=](int i) { return min_max(L{}, a[i], b[i], (want_min >> i) & 1, relu); });
+  const Operand& dst = in.operands[0];
+  if (in.flags & kRelu) {
+    each_lane(warp, dst, mask, [=](int i) { return min_max(L{}, a[i], b[i], (want_min >> i) & 1, true); });
+  } else if (want_min == kFullMask) {
+    each_lane(warp, dst, mask, [=](int i) { return min_max(L{}, a[i], b[i], true, false); });
+  } else if (want_min == 0) {
+    each_lane(warp, dst, mask, [=](int i) { return min_max(L{}, a[i], b[i], false, false); });
+  } else {
+    each_lane(warp, dst, mask, [=](int i) { return min_max(L{}, a[i], b[i], (want_min >> i) & 1, false); });
+  }
 }
 
 // Two predicates of a packed minimum or maximum: was the first source taken, for the lower and the upper half.

@@ -23,18 +23,6 @@ u32 lop3(u32 a, u32 b, u32 c) {
   return lut_tree(Lut, a, b, c);
 }
 
-// The tables that compilers emit most; others go through the general tree.
-template <u32... Luts>
-ExecFn pick_common(u32 lut, std::integer_sequence<u32, Luts...>) {
-  ExecFn found = nullptr;
-  ((lut == Luts ? (found = exec_int3<lop3<Luts>>) : found), ...);
-  return found;
-}
-
-using CommonLuts = std::integer_sequence<u32, 0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0x3f, 0x33, 0x0f, 0xf3, 0xcf, 0xc3, 0x03, 0x80,
-                                         0xfe, 0x96, 0xf8, 0xe2, 0xb8, 0xe8, 0xca, 0xac, 0xd8, 0xea, 0xf2, 0x78, 0x6a, 0x48,
-                                         0x40, 0x20, 0x08, 0x5a, 0xa0, 0x50, 0x0a, 0xfa, 0x88, 0xee>;
-
 void exec_lop3_any(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc;
   const u32* a = int32(warp, slot(in, kA), sa);
@@ -46,19 +34,46 @@ void exec_lop3_any(Warp& warp, const Instr& in, u32 mask) {
 
 constexpr u32 kJoinAnd = 0x100;  // flag: .PAND, else the predicate is OR-ed
 
-// LOP3 with a predicate result: (value != 0) OR p, or AND p.
-void exec_lop3_pred(Warp& warp, const Instr& in, u32 mask) {
+// Writes a LOP3's word (register operand 1) and its predicate: (value != 0) OR p, or AND p.
+void store_lop3(Warp& warp, const Instr& in, const Row& value, u32 mask) {
+  const u32 nonzero = lanes_where([&](int i) { return value.v[i] != 0; });
+  const u32 other = pred_mask(warp, slot(in, kPredIn));
+  if (in.operands[1].reg != kRZ) store32(warp, in.operands[1], value.v, mask);
+  write_pred(warp, slot(in, kPredOut), in.flags & kJoinAnd ? nonzero & other : nonzero | other, mask);
+}
+
+void exec_lop3_pred_any(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sc, value;
   const u32* a = int32(warp, slot(in, kA), sa);
   const u32* b = int32(warp, slot(in, kB), sb);
   const u32* c = int32(warp, slot(in, kC), sc);
   const u32 lut = in.flags & 0xff;
   for (int i = 0; i < kLanes; ++i) value.v[i] = lut_tree(lut, a[i], b[i], c[i]);
-  const u32 nonzero = lanes_where([&](int i) { return value.v[i] != 0; });
-  const u32 other = pred_mask(warp, slot(in, kPredIn));
-  store32(warp, in.operands[1], value.v, mask);
-  write_pred(warp, slot(in, kPredOut), in.flags & kJoinAnd ? nonzero & other : nonzero | other, mask);
+  store_lop3(warp, in, value, mask);
 }
+
+template <u32 Lut>
+void exec_lop3_pred(Warp& warp, const Instr& in, u32 mask) {
+  Row sa, sb, sc, value;
+  const u32* a = int32(warp, slot(in, kA), sa);
+  const u32* b = int32(warp, slot(in, kB), sb);
+  const u32* c = int32(warp, slot(in, kC), sc);
+  for (int i = 0; i < kLanes; ++i) value.v[i] = lut_tree(Lut, a[i], b[i], c[i]);
+  store_lop3(warp, in, value, mask);
+}
+
+// The tables that compilers emit most are compiled in; others go through the general tree.
+template <u32... Luts>
+ExecFn pick_common(u32 lut, bool with_pred, std::integer_sequence<u32, Luts...>) {
+  ExecFn found = with_pred ? exec_lop3_pred_any : exec_lop3_any;
+  ((lut == Luts ? (found = with_pred ? exec_lop3_pred<Luts> : exec_int3<lop3<Luts>>) : found), ...);
+  return found;
+}
+
+using CommonLuts =
+    std::integer_sequence<u32, 0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0x3f, 0x33, 0x0f, 0xf3, 0xcf, 0xc3, 0x03, 0x80, 0xfe, 0x96,
+                          0xf8, 0xe2, 0xb8, 0xe8, 0xca, 0xac, 0xd8, 0xea, 0xf2, 0x78, 0x6a, 0x48, 0x40, 0x20, 0x08, 0x5a,
+                          0xa0, 0x50, 0x0a, 0xfa, 0x88, 0xee>;
 
 // SHF flags.
 constexpr u32 kRight = 1, kHigh = 2, kWrap = 4, kWide = 8, kArithmetic = 16;
@@ -98,9 +113,16 @@ ExecFn pick_funnel(u32 flags, std::integer_sequence<u32, Flags...>) {
 }
 
 void exec_mov64(Warp& warp, const Instr& in, u32 mask) {
-  Row64 a;
-  int64(warp, slot(in, kA), a);
-  each_lane64(warp, in.operands[0], mask, [&](int i) { return a.v[i]; });
+  Row low, high;
+  const WordPair a = words64(warp, slot(in, kA), low, high);
+  PairWriter out(warp, in.operands[0], mask);
+  // The pairs may overlap: both words are read before either is written.
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 low_word = a.low[i], high_word = a.high[i];
+    out.low[i] = low_word;
+    out.high[i] = high_word;
+  }
+  out.store();
 }
 
 void exec_sel(Warp& warp, const Instr& in, u32 mask) {
@@ -126,12 +148,7 @@ std::string bind_lop3(const InstrText& text, Instr& out) {
   if (form < 0) return refuse_operands(text);
   const u32 lut = static_cast<u32>(slot(out, kImm).value) & 0xff;
   out.flags = lut | (text.has("PAND") ? kJoinAnd : 0);
-  if (form == 1) {
-    out.exec = exec_lop3_pred;
-    return "";
-  }
-  out.exec = pick_common(lut, CommonLuts{});
-  if (out.exec == nullptr) out.exec = exec_lop3_any;
+  out.exec = pick_common(lut, form == 1, CommonLuts{});
   return "";
 }
 

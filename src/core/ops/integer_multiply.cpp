@@ -29,26 +29,6 @@ void exec_imad_x(Warp& warp, const Instr& in, u32 mask) {
   each_lane(warp, in.operands[0], mask, [=](int i) { return a[i] * b[i] + c[i] + ((carry >> i) & 1); });
 }
 
-// The two words of a 64-bit addend: a register pair is read in place, anything else is broadcast.
-struct WordPair {
-  const u32* low;
-  const u32* high;
-};
-
-WordPair words64(const Warp& warp, const Operand& op, Row& low, Row& high) {
-  if (op.kind == OperandKind::Reg && !op.neg && !op.inv) {
-    const u32* first = warp.read_row(op.reg);
-    return {first, op.reg == kRZ ? first : warp.read_row(static_cast<u16>(op.reg + 1))};
-  }
-  Row64 wide;
-  int64(warp, op, wide);
-  for (int lane = 0; lane < kLanes; ++lane) {
-    low.v[lane] = static_cast<u32>(wide.v[lane]);
-    high.v[lane] = static_cast<u32>(wide.v[lane] >> 32);
-  }
-  return {low.v, high.v};
-}
-
 enum class Part { Both, Upper };
 
 // IMAD.WIDE: 64-bit product plus 64-bit addend, in 32-bit words so that lanes stay 32 bits wide. IMAD.HI is the same

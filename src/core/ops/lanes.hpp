@@ -79,6 +79,55 @@ inline void int64(const Warp& warp, const Operand& op, Row64& out) {
   }
 }
 
+// The two words of a 64-bit source: a register pair is read in place, anything else is filled in.
+struct WordPair {
+  const u32* low;
+  const u32* high;
+};
+
+inline WordPair words64(const Warp& warp, const Operand& op, Row& low, Row& high) {
+  if (op.kind == OperandKind::Reg && !op.neg && !op.inv) {
+    const u32* first = warp.read_row(op.reg);
+    return {first, op.reg == kRZ ? first : warp.read_row(static_cast<u16>(op.reg + 1))};
+  }
+  Row64 wide;
+  int64(warp, op, wide);
+  for (int lane = 0; lane < kLanes; ++lane) {
+    low.v[lane] = static_cast<u32>(wide.v[lane]);
+    high.v[lane] = static_cast<u32>(wide.v[lane] >> 32);
+  }
+  return {low.v, high.v};
+}
+
+// Where a register pair's words go: in place for a full warp, else into scratch rows that `store` writes from.
+class PairWriter {
+ public:
+  PairWriter(Warp& warp, const Operand& dst, u32 mask)
+      : warp_(warp), dst_(dst), mask_(mask),
+        direct_(mask == kFullMask && dst.kind == OperandKind::Reg && dst.reg != kRZ),
+        low(direct_ ? warp.write_row(dst.reg) : low_scratch_.v),
+        high(direct_ ? warp.write_row(static_cast<u16>(dst.reg + 1)) : high_scratch_.v) {}
+
+  void store() {
+    if (direct_ || dst_.reg == kRZ) return;
+    Operand upper = dst_;
+    ++upper.reg;
+    store32(warp_, dst_, low, mask_);
+    store32(warp_, upper, high, mask_);
+  }
+
+ private:
+  Warp& warp_;
+  const Operand& dst_;
+  u32 mask_;
+  bool direct_;
+  Row low_scratch_, high_scratch_;
+
+ public:
+  u32* low;
+  u32* high;
+};
+
 // binary64 source as bits: |x| clears, '-' flips the sign bit. NaNs keep theirs (measured on an H200).
 inline void float64(const Warp& warp, const Operand& op, Row64& out) {
   raw64(warp, op, out);

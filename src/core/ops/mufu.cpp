@@ -1,6 +1,4 @@
 // MUFU: the transcendental unit, in binary32, for binary64 upper words, and on halves.
-#include <cmath>
-
 #include "ops/families.hpp"
 #include "ops/mufu_model.hpp"
 #include "ops/rounding.hpp"
@@ -22,15 +20,21 @@ void exec_mufu(Warp& warp, const Instr& in, u32 mask) {
 // Halves: flags hold which half of the source is read.
 constexpr u32 kUpperHalf = 1, kBfloat = 2, kTanh = 4;
 
+// binary32 to binary16 towards zero, beyond its range to infinity.
+u32 truncate_to_half(u32 bits) {
+  if ((bits & 0x7fffffffu) >= 0x47800000u) return (bits >> 16 & 0x8000u) | 0x7c00u;
+  return round_to(kBinary16, as_float(bits), Round::Zero);
+}
+
 u32 half_function(u32 word, const Operand& op, u32 flags) {
   u32 half = flags & kUpperHalf ? word >> 16 : word & 0xffff;
   if (op.abs) half &= 0x7fff;
   if (op.neg) half ^= 0x8000;
-  const double x = as_float(flags & kBfloat ? bfloat_to_float(half) : half_to_float(half));
-  if (std::isnan(x)) return kNan16;
-  // The unit drops the bits below the half instead of rounding (measured on an H200).
-  const double y = flags & kTanh ? std::tanh(x) : std::exp2(x);
-  return round_to(flags & kBfloat ? kBfloat16 : kBinary16, y, Round::Zero);
+  // The unit works in binary32 and drops the bits below the half instead of rounding (measured on an H200).
+  const u32 x = flags & kBfloat ? bfloat_to_float(half) : half_to_float(half);
+  const u32 y = flags & kTanh ? mufu_tanh(x) : mufu_ex2(x);
+  if (is_nan32(y)) return kNan16;
+  return flags & kBfloat ? y >> 16 : truncate_to_half(y);
 }
 
 void exec_mufu_half(Warp& warp, const Instr& in, u32 mask) {

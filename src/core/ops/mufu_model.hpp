@@ -1,5 +1,5 @@
-// The multi-function unit's values, one function per operation, so that they can be replaced by fitted tables.
-// Inputs and outputs are bits. Denormal binary32 inputs and results are flushed to zeros of the same sign.
+// The multi-function unit's values, one function per operation. Inputs and outputs are bits; denormal binary32 inputs
+// and results are flushed to zeros of the same sign.
 #pragma once
 
 #include "types.hpp"

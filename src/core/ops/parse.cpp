@@ -254,7 +254,8 @@ bool parse_operand(std::string_view text, u32 imm_field, Operand& op) {
 }
 
 bool parse_guard(std::string_view text, Instr& out) {
-  if (text.empty()) return true;
+  // nvdisasm prints the predicate set of P2R and R2P ("PR") in the guard's place.
+  if (text.empty() || text == "PR" || text == "UPR") return true;
   if (text[0] != '@') return false;
   text.remove_prefix(1);
   if (!text.empty() && text[0] == '!') {

@@ -1,7 +1,11 @@
 // Rounding and number formats: host rounding direction, canonical NaNs, and exact rounding to narrow formats.
 #pragma once
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#else
 #include <cfenv>
+#endif
 
 #include "ops/lanes.hpp"
 
@@ -25,20 +29,33 @@ inline constexpr u32 kNan16 = 0x7fffu;
 // not registers.
 class HostRounding {
  public:
-  explicit HostRounding(Round mode) : saved_(std::fegetround()) {
-    static constexpr int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
-    std::fesetround(directions[static_cast<u32>(mode)]);
+  explicit HostRounding(Round mode) : saved_(get()) {
+    set(with(saved_, mode));
     asm volatile("" ::: "memory");
   }
   ~HostRounding() {
     asm volatile("" ::: "memory");
-    std::fesetround(saved_);
+    set(saved_);
   }
   HostRounding(const HostRounding&) = delete;
   HostRounding& operator=(const HostRounding&) = delete;
 
  private:
-  int saved_;
+#ifdef __SSE2__
+  static u32 get() { return _mm_getcsr(); }
+  static void set(u32 state) { _mm_setcsr(state); }
+  static u32 with(u32 state, Round mode) {
+    return (state & ~static_cast<u32>(_MM_ROUND_MASK)) | static_cast<u32>(mode) << 13;  // same numbers as Round
+  }
+#else
+  static u32 get() { return static_cast<u32>(std::fegetround()); }
+  static void set(u32 state) { std::fesetround(static_cast<int>(state)); }
+  static u32 with(u32, Round mode) {
+    static constexpr int directions[] = {FE_TONEAREST, FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO};
+    return static_cast<u32>(directions[static_cast<u32>(mode)]);
+  }
+#endif
+  u32 saved_;
 };
 
 // Denormals to zero of the same sign.

@@ -44,7 +44,8 @@ Grid::Grid(Memory& memory, const Program& program, GridSpec spec)
 }
 
 void Grid::make_runners(u32 threads) {
-  const u64 useful = program_.order_visible() ? 1 : std::min<u64>(std::max(threads, 1u), blocks_);
+  if (threads == 0) threads = std::max(std::thread::hardware_concurrency(), 1u);
+  const u64 useful = program_.order_visible() ? 1 : std::min<u64>(threads, blocks_);
   for (u64 i = 0; i < useful; ++i) {
     auto runner = std::make_unique<Runner>();
     Worker& worker = runner->worker;

@@ -32,7 +32,6 @@ struct GridSpec {
   u32 blocks_per_sm = 1;
   u32 warps_per_sm = 64;  // what %nwarpid says
   bool count = false;     // also count sectors, lines and wavefronts
-  std::map<u64, std::string> calls;  // address of a system call -> its name
 };
 
 // An access inside a mapped page but outside every live allocation: hardware lets it pass.
@@ -62,7 +61,8 @@ class Grid {
   // Throws std::invalid_argument when the shape is unusable and AccessError when a constant bank is not mapped.
   Grid(Memory& memory, const Program& program, GridSpec spec);
 
-  // Runs about `budget` warp instructions on up to `threads` host threads (their number is fixed by the first call).
+  // Runs about `budget` warp instructions on up to `threads` host threads (0: as many as the
+  // machine has; the first call fixes their number).
   GridState step(u64 budget, u32 threads);
 
   const GridSpec& spec() const { return spec_; }
@@ -78,8 +78,6 @@ class Grid {
   // Thread coordinates of warp `id`, one row per axis.
   const Row* thread_ids(u32 id) const { return &thread_ids_[std::size_t{id} * 3]; }
   void note(const Note& note, Worker& worker);
-  void print(const std::string& text) { output_ += text; }
-  std::string take_output() { return std::move(output_); }
 
  private:
   // A host thread's share of the grid: what it has resident and may continue.
@@ -112,7 +110,6 @@ class Grid {
   std::atomic<u64> next_block_{0};
   std::atomic<u64> fault_block_{~u64{0}};  // CTAs behind the first faulting one are dropped
   std::optional<Fault> fault_;
-  std::string output_;
 };
 
 }  // namespace warpath

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from warpath.driver.error import CudaError, Error
+from warpath.driver.places import Place
 from warpath.errors import UnsupportedError
 
 _CODES: Mapping[str, Error] = {
@@ -29,15 +30,16 @@ def error_of(kind: str) -> Error:
     return _CODES.get(kind, Error.LAUNCH_FAILURE)
 
 
-def to_cuda_error(fault: Mapping[str, object]) -> CudaError:
-    """The error every call reports from now on, given the record of the model GPU.
+def to_cuda_error(fault: Mapping[str, object], place: Place | None) -> CudaError:
+    """The error every call reports from now on, given the record of the model GPU and where its pc points.
 
     UnsupportedError when not the program is to blame but the model, which lacks an instruction.
     """
     kind = str(fault.get("kind", "unknown"))
+    where = f"{place}: " if place is not None else ""
     if kind == _UNSUPPORTED:
-        raise UnsupportedError(str(fault.get("message", "an instruction has no model")))
-    parts = [
-        f"{name} {fault[name]}" for name in ("kernel", "pc", "block", "thread", "address") if name in fault
-    ]
-    return CudaError(error_of(kind), f"{kind.replace('_', ' ')}{': ' if parts else ''}{', '.join(parts)}")
+        raise UnsupportedError(where + str(fault.get("message", "an instruction has no model")))
+    parts = [f"{name} {fault[name]}" for name in ("block", "thread", "address") if name in fault]
+    return CudaError(
+        error_of(kind), f"{where}{kind.replace('_', ' ')}{' at ' if parts else ''}{', '.join(parts)}"
+    )

@@ -12,7 +12,7 @@ from warpath.driver.error import CudaError, Error
 from warpath.driver.stream import Event, Stream
 
 if TYPE_CHECKING:
-    from warpath.driver.context import Driver, Work
+    from warpath.driver.submission import Submitter, Work
 
 
 @dataclass(slots=True)
@@ -117,7 +117,7 @@ class GraphExec:
     def __init__(self, graph: Graph) -> None:
         self.works = list(_flatten(graph))
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Queue everything on one stream, in order."""
         for work in self.works:
             work.check(driver)

@@ -27,8 +27,8 @@ from warpath.gpu.occupancy import Request, driver_carveout, launch_registers, sh
 from warpath.gpu.spec import Sm
 
 if TYPE_CHECKING:
-    from warpath.driver.context import Driver
     from warpath.driver.stream import Stream
+    from warpath.driver.submission import Submitter
 
 WINDOW_BYTES = 0x100_0000  # each of the shared and local windows
 # Top of the local window that the real driver keeps for itself: R1 starts below it, and every thread's local
@@ -74,11 +74,11 @@ class Launch:
         """For the report."""
         return f"launch {self.function.name}"
 
-    def check(self, driver: Driver) -> None:
+    def check(self, driver: Submitter) -> None:
         """Raise the error that the driver returns for a launch it refuses."""
         limits.check(self.function, self.configuration, driver.spec, driver.configuration_error)
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Load the module if need be, build everything in memory terms, ring the doorbell."""
         self.function.module.load(f"launch of {self.function.name}")
         index = driver.journal.launched
@@ -96,7 +96,7 @@ class Launch:
 class _Builder:
     """Everything one launch derives from kernel, configuration and GPU."""
 
-    def __init__(self, driver: Driver, launch: Launch, slot: LaunchSlot, index: int) -> None:
+    def __init__(self, driver: Submitter, launch: Launch, slot: LaunchSlot, index: int) -> None:
         self.kernel = launch.function.kernel
         self.launch = launch
         self.slot = slot

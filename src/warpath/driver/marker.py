@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from warpath.driver.stream import Event
 
 if TYPE_CHECKING:
-    from warpath.driver.context import Driver
     from warpath.driver.stream import Stream
+    from warpath.driver.submission import Submitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +24,10 @@ class EventRecord:
         """For the report."""
         return f"record event {self.event.id}"
 
-    def check(self, driver: Driver) -> None:
+    def check(self, driver: Submitter) -> None:
         """Nothing to refuse."""
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Queue the release on the stream's compute channel."""
         segment = driver.segment(stream, stream.channel)
         segment.timestamp(self.event.slot_va, 1)
@@ -50,10 +50,10 @@ class HostCall:
         """For the report."""
         return "host function"
 
-    def check(self, driver: Driver) -> None:
+    def check(self, driver: Submitter) -> None:
         """Nothing to refuse."""
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Queue the handshake."""
         stream.host_calls += 1
         segment = driver.segment(stream, stream.channel)

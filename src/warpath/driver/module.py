@@ -22,7 +22,7 @@ from warpath.errors import FormatError, ToolError
 from warpath.gpu.spec import Sm
 
 if TYPE_CHECKING:
-    from warpath.driver.context import Driver
+    from warpath.driver.submission import Submitter
 
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
 _VERSION = re.compile(rb"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
@@ -74,7 +74,7 @@ class VariableRef:
 class Module:
     """One module. Nothing is parsed before `cubin` is asked for, nothing uploaded before `load`."""
 
-    def __init__(self, driver: Driver, index: int, source: Fatbin | bytes, what: str) -> None:
+    def __init__(self, driver: Submitter, index: int, source: Fatbin | bytes, what: str) -> None:
         self.index = index
         self.what = what
         self.event: LoadEvent | None = None

@@ -15,9 +15,8 @@ Buffer of `vprintf` and `__assertfail` (one FIFO for both), drained by the drive
     +0x00   8 bytes  bytes written so far, header included; starts at 16, advanced by the writer
     +0x08   8 bytes  records dropped since the FIFO was full
     +0x10   records, each starting on 8 bytes: u32 size with this header, u32 kind, then
-            kind 0 printf: u64 address of the format, then the argument block as the caller laid it out
             kind 1 assert: u64 message, u64 file, u64 function (addresses), u32 line, u32 block xyz, u32 thread xyz
-            kind 2 text:   bytes ready to print
+            kind 2 text:   bytes ready to print (printf's conversions are done where the arguments are: on the GPU)
 
 `malloc` and `free` share a heap: ordinary device memory, which the driver names to the memory model (`set_heap`).
 """
@@ -33,7 +32,7 @@ MARK = b"warpath syscall\0"
 NAMES = ("vprintf", "__assertfail", "malloc", "free", "__assert_fail", "abort")
 
 FIFO_HEADER_BYTES = 16
-PRINTF_RECORD, ASSERT_RECORD, TEXT_RECORD = 0, 1, 2
+ASSERT_RECORD, TEXT_RECORD = 1, 2
 
 _OUTPUT = frozenset({"vprintf", "__assertfail", "__assert_fail"})
 _HEAP = frozenset({"malloc", "free"})

@@ -18,8 +18,8 @@ from warpath.driver.memory import Pointer, PointerType
 from warpath.driver.staging import PIECE_BYTES, Mover
 
 if TYPE_CHECKING:
-    from warpath.driver.context import Driver
     from warpath.driver.stream import Stream
+    from warpath.driver.submission import Submitter
 
 INLINE_BYTES = 24 << 10  # where the real driver changes over (arXiv 2604.26889)
 INLINE_FILL_BYTES = 1 << 10
@@ -91,11 +91,11 @@ class Copy:
         """For the report."""
         return f"copy {self.rows.bytes} B {self.kind.name.lower().replace('_', ' ')}"
 
-    def check(self, driver: Driver) -> None:
+    def check(self, driver: Submitter) -> None:
         """Error 1 when a side is not what the kind says or is too small."""
         self._sides(driver)
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Carry the copy out in stream order."""
         dst, src = self._sides(driver)
         rows = self.rows.flat()
@@ -118,7 +118,7 @@ class Copy:
             raise CudaError(Error.INVALID_VALUE, "program memory cannot be reached from here")
         return self.mover
 
-    def _sides(self, driver: Driver) -> tuple[Pointer, Pointer]:
+    def _sides(self, driver: Submitter) -> tuple[Pointer, Pointer]:
         rows = self.rows
         spans = (rows.span(rows.dst_pitch), rows.span(rows.src_pitch))
         on_device = (
@@ -150,7 +150,7 @@ class Fill:
         """For the report."""
         return f"fill {self.width * self.element * self.height} B"
 
-    def check(self, driver: Driver) -> None:
+    def check(self, driver: Submitter) -> None:
         """Error 1 when the range is not memory that the device can reach, or not aligned to the element."""
         if self.element not in (1, 2, 4) or self.va % self.element:
             raise CudaError(
@@ -159,7 +159,7 @@ class Fill:
         row = self.width * self.element
         driver.memory_manager.device_range(self.va, (self.pitch or row) * (self.height - 1) + row)
 
-    def submit(self, driver: Driver, stream: Stream) -> None:
+    def submit(self, driver: Submitter, stream: Stream) -> None:
         """Carry the fill out in stream order."""
         row = self.width * self.element
         pitch = self.pitch or row
@@ -177,13 +177,13 @@ class Fill:
         segment.submit(self.label)
 
 
-def _engine_copy(driver: Driver, stream: Stream, channel: Channel, rows: Rows, label: str) -> Fence:
+def _engine_copy(driver: Submitter, stream: Stream, channel: Channel, rows: Rows, label: str) -> Fence:
     segment = driver.segment(stream, channel)
     segment.copy(rows.dst, rows.src, rows.width, rows.height, rows.dst_pitch, rows.src_pitch)
     return segment.submit(label)
 
 
-def _copy_in(driver: Driver, stream: Stream, rows: Rows, mover: Mover, label: str, blocking: bool) -> None:
+def _copy_in(driver: Submitter, stream: Stream, rows: Rows, mover: Mover, label: str, blocking: bool) -> None:
     """Program memory to memory the device can reach."""
     fence: Fence | None = None
     for piece in rows.pieces(PIECE_BYTES):
@@ -202,7 +202,7 @@ def _copy_in(driver: Driver, stream: Stream, rows: Rows, mover: Mover, label: st
         driver.wait(fence)
 
 
-def _copy_out(driver: Driver, stream: Stream, rows: Rows, mover: Mover, label: str) -> None:
+def _copy_out(driver: Submitter, stream: Stream, rows: Rows, mover: Mover, label: str) -> None:
     """Memory the device can reach to program memory; the host always waits, as it has to move the bytes."""
     waiting: tuple[Rows, int, Fence] | None = None
     for piece in rows.pieces(PIECE_BYTES):
@@ -216,14 +216,14 @@ def _copy_out(driver: Driver, stream: Stream, rows: Rows, mover: Mover, label: s
         _deliver(driver, waiting, mover)
 
 
-def _deliver(driver: Driver, waiting: tuple[Rows, int, Fence], mover: Mover) -> None:
+def _deliver(driver: Submitter, waiting: tuple[Rows, int, Fence], mover: Mover) -> None:
     piece, buffer, fence = waiting
     driver.wait(fence)
     for row in range(piece.height):
         mover.copy_out(buffer + row * piece.width, piece.width, piece.dst + row * piece.dst_pitch)
 
 
-def _copy_on_host(driver: Driver, rows: Rows, mover: Mover) -> None:
+def _copy_on_host(driver: Submitter, rows: Rows, mover: Mover) -> None:
     """Program memory to program memory, through a staging buffer since only the program reaches both."""
     for piece in rows.pieces(PIECE_BYTES):
         buffer = driver.staging_in.acquire()

@@ -54,10 +54,16 @@ def find_node(call: Call, handle: int) -> GraphNode:
 
 def node_handle(call: Call, graph: Graph, number: int) -> int:
     """The handle of a node, the same each time."""
-    for handle, node in call.runtime.handles.all(GraphNode):
-        if node.graph is graph and node.number == number:
-            return handle
-    return call.runtime.handles.put(GraphNode(graph, number))
+    known = call.runtime.node_handles
+    if (graph, number) not in known:
+        known[graph, number] = call.runtime.handles.put(GraphNode(graph, number))
+    return known[graph, number]
+
+
+def _forget_node(call: Call, graph: Graph, number: int) -> None:
+    handle = call.runtime.node_handles.pop((graph, number), None)
+    if handle is not None:
+        call.runtime.handles.drop(handle)
 
 
 def read_nodes(call: Call, pointer: int, count: int, graph: Graph) -> list[int]:
@@ -96,9 +102,8 @@ def graph_create(call: Call, pointer: int, flags: int) -> None:
 def graph_destroy(call: Call, handle: int) -> None:
     """Forget a graph and its nodes."""
     graph = find_graph(call, handle)
-    for other, node in call.runtime.handles.all(GraphNode):
-        if node.graph is graph:
-            call.runtime.handles.drop(other)
+    for number in graph.nodes:
+        _forget_node(call, graph, number)
     call.runtime.handles.drop(handle)
 
 
@@ -122,7 +127,7 @@ def graph_destroy_node(call: Call, handle: int) -> None:
     """Remove a node and its edges."""
     node = find_node(call, handle)
     node.graph.remove(node.number)
-    call.runtime.handles.drop(handle)
+    _forget_node(call, node.graph, node.number)
 
 
 @entry("cudaGraphGetNodes", "cuGraphGetNodes")

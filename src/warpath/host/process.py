@@ -99,6 +99,14 @@ class Child:
         """Whether it has not ended yet."""
         return self._process.poll() is None
 
+    def interrupt(self) -> None:
+        """After Ctrl-C: the terminal has told the program too, so let it end by itself, else pass the signal on."""
+        for send in (False, True):
+            if send and self.running:
+                self._process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(GRACE_SECONDS / 2)
+
     def stop(self) -> ExitStatus:
         """End the program if it still runs, first asking, then forcing."""
         if self.running:

@@ -87,6 +87,7 @@ class Server:
         self.path = self.directory / "s"
         self.ended = False  # the started program is no more
         self.root = 0
+        self.deadline: float | None = None  # of time.monotonic()
         self._service = service
         self._descriptor = descriptor
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
@@ -120,11 +121,9 @@ class Server:
 
         self.watch(pidfd, on_exit)
 
-    def run(self, deadline: float | None = None) -> None:
-        """Serve until the program ends; TimeoutError once time.monotonic() passes `deadline`."""
+    def run(self) -> None:
+        """Serve until the program ends; TimeoutError once the deadline has passed."""
         while not self.ended:
-            if deadline is not None and time.monotonic() > deadline:
-                raise TimeoutError
             if not self._more:
                 self.pump(1.0)
             elif not self.pump(IDLE_SECONDS):
@@ -134,7 +133,12 @@ class Server:
         self.drain()
 
     def pump(self, timeout: float) -> bool:
-        """Handle what has arrived, waiting up to `timeout` seconds for something; whether there was anything."""
+        """Handle what has arrived, waiting up to `timeout` seconds for something; whether there was anything.
+
+        TimeoutError once the deadline has passed.
+        """
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeoutError
         events = self._poll.poll(timeout)
         for fd, _ in events:
             handler = self._watched.get(fd)

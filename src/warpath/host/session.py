@@ -23,6 +23,7 @@ from warpath.driver.module import Function, Module
 from warpath.host import api
 from warpath.host.api_pool import Pool
 from warpath.host.connection import Connection, ConnectionLost
+from warpath.host.device import RUNTIME_VERSIONS
 from warpath.host.dispatch import Call, Resolved, resolve
 from warpath.host.process import Child, ExitStatus
 from warpath.host.protocol import Kind, ProtocolError, Range, parse_answer, parse_call, words
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from warpath.driver.context import Driver
+    from warpath.driver.graph import Graph
     from warpath.driver.output import Output
     from warpath.host.arena import HostArena
 
@@ -41,7 +43,6 @@ api.load()
 KEEP_CALLS = 200_000
 YIELD_SECONDS = 0.001
 KEEP_STDOUT = 16 << 20
-INTERRUPTED = 130
 TIMED_OUT = 124
 MASK = (1 << 64) - 1
 _STDOUT, _STDERR = 1, 2
@@ -50,6 +51,10 @@ _STDOUT, _STDERR = 1, 2
 def say(message: str) -> None:
     """One line of warpath's own on stderr."""
     print(f"warpath: {message}", file=sys.stderr, flush=True)
+
+
+class Terminated(BaseException):
+    """SIGTERM arrived."""
 
 
 class ProgramMemory:
@@ -77,6 +82,7 @@ class Runtime:
         self.handles = Handles()
         self.contexts = Contexts()
         self.default_pool = self.pool = Pool()
+        self.node_handles: dict[tuple[Graph, int], int] = {}
         self.device_flags = 0
         self._yielded = 0.0
         driver.on_output = self.output
@@ -100,6 +106,8 @@ class Runtime:
         hello = connection.hello
         if hello is not None and hello.worker:
             process.worker = connection
+        if hello is not None and hello.library == 12:
+            self.driver.runtime_version = RUNTIME_VERSIONS[12]
         if process.mapped:
             return ()
         process.mapped = True
@@ -118,6 +126,7 @@ class Runtime:
         call = Call(
             name, hello.library, resolved.per_thread, connection, process, process.thread(hello.tid), self
         )
+        self._detail = ""
         started = time.monotonic_ns()
         typed = resolved.decode(arguments)
         self._active.append(connection)
@@ -129,8 +138,9 @@ class Runtime:
             self._active.pop()
         if len(self.api) < KEEP_CALLS:
             took = time.monotonic_ns() - started
-            detail, self._detail = self._detail, ""
-            self.api.append(ApiRecord(self.calls, name, typed, result, started, took, hello.tid, detail))
+            self.api.append(
+                ApiRecord(self.calls, name, typed, result, started, took, hello.tid, self._detail)
+            )
         self.calls += 1
         connection.reply(result & MASK)
 
@@ -190,6 +200,7 @@ class Runtime:
         """`cudaDeviceReset`: the driver frees everything, and all handles but those of the program's own code go."""
         self.driver.reset()
         self.handles.drop_all(keep=(Module, Function))
+        self.node_handles.clear()
         self.default_pool = self.pool = Pool()
         for process in self._processes.values():
             for thread in process.threads.values():
@@ -299,7 +310,7 @@ class Session:
         self.path = path
         self.arguments = list(arguments)
         self.runtime = Runtime(driver, arena)
-        self.stdout = b""
+        self._stdout = bytearray()
         self._shim = shim
         self._variables = dict(os.environ if variables is None else variables)
         self._capture = capture
@@ -310,16 +321,22 @@ class Session:
         """Every call so far, the first 200 000 of them."""
         return self.runtime.api
 
+    @property
+    def stdout(self) -> bytes:
+        """What the program printed, the first 16 MiB of it; empty unless captured."""
+        return bytes(self._stdout)
+
     def run(self) -> ExitStatus:
         """Start the program and serve it until it ends; UsageError when it is not one that can run.
 
-        Ctrl-C gives 130, a timeout 124. Nothing is left behind: no process, no socket, no shared memory.
+        Ctrl-C gives 130 unless the program handles it, a timeout 124. Nothing is left behind: no process, no
+        socket, no shared memory.
         """
         server = Server(self.runtime, self.runtime.arena.fd)
         self.runtime.server = server
         child: Child | None = None
         try:
-            with _termination_as_interrupt():
+            with _unwinding_on_termination():
                 child = Child.start(
                     self.path, self.arguments, self._shim, server.path, self._variables, self._capture
                 )
@@ -335,18 +352,22 @@ class Session:
             server.close()
 
     def _serve(self, server: Server, child: Child) -> ExitStatus:
-        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        if self._timeout is not None:
+            server.deadline = time.monotonic() + self._timeout
         try:
             with contextlib.suppress(ProgramEnded):
-                server.run(deadline)
+                server.run()
             return child.wait()
         except TimeoutError:
             child.stop()
             say(f"{self.path.name} was ended after {self._timeout:g} s")
             return ExitStatus(TIMED_OUT)
+        except Terminated:
+            child.stop()
+            return ExitStatus(128 + signal.SIGTERM, signal.SIGTERM)
         except KeyboardInterrupt:
-            status = child.stop()
-            return status if status.signal == signal.SIGINT else ExitStatus(INTERRUPTED, signal.SIGINT)
+            child.interrupt()
+            return child.stop()
 
     def _tee(self, server: Server, fd: int) -> None:
         def forward() -> None:
@@ -354,7 +375,7 @@ class Session:
             if not data:
                 server.unwatch(fd)
                 return
-            self.stdout = (self.stdout + data)[:KEEP_STDOUT]
+            self._stdout += data[: KEEP_STDOUT - len(self._stdout)]
             sys.stdout.buffer.write(data)
             sys.stdout.buffer.flush()
 
@@ -362,11 +383,11 @@ class Session:
 
 
 @contextlib.contextmanager
-def _termination_as_interrupt() -> Generator[None]:
-    """Treat SIGTERM like Ctrl-C, so that being ended also ends the program and removes the socket."""
+def _unwinding_on_termination() -> Generator[None]:
+    """Let SIGTERM unwind like Ctrl-C, so that being ended also ends the program and removes the socket."""
 
     def on_signal(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise Terminated
 
     try:
         previous = signal.signal(signal.SIGTERM, on_signal)

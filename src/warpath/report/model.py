@@ -129,6 +129,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     write_barrier: int | None
     read_barrier: int | None
     wait_mask: int
+    producers: dict[str, list[int]]  # scoreboard waited for -> pcs of the instructions that raise it
     executed: int
     thread_executed: int
     requests: int = 0

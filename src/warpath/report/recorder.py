@@ -24,6 +24,7 @@ from warpath.gpu.occupancy import waves
 from warpath.gpu.spec import Gpu
 from warpath.host.state import ApiRecord
 from warpath.isa.listing import Listing
+from warpath.isa.scoreboards import producers
 from warpath.report import traffic
 from warpath.report.model import (
     ApiCall,
@@ -168,7 +169,8 @@ class Recorder:
         if place is None:
             return []
         first = (place.va - place.base) // WORD
-        return [_instruction(i, first, counts) for i in self._listing(place.cubin, place.kernel)]
+        code = self._listing(place.cubin, place.kernel)
+        return [_instruction(code, at, first, counts) for at in range(len(code))]
 
 
 def _is_device(va: int) -> bool:
@@ -180,14 +182,15 @@ def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     return {name: memoryview(value).cast("Q") for name, value in counters.items() if isinstance(value, bytes)}
 
 
-def _instruction(i: Any, first: int, counts: Mapping[str, Sequence[int]]) -> InstructionInfo:
-    at = first + i.pc // WORD
+def _instruction(code: Listing, at: int, first: int, counts: Mapping[str, Sequence[int]]) -> InstructionInfo:
+    i, row = code.instructions[at], first + at
 
     def count(name: str) -> int:
         column = counts.get(name)
-        return column[at] if column is not None and at < len(column) else 0
+        return column[row] if column is not None and row < len(column) else 0
 
     control = i.control
+    waits = producers(code.instructions, at)
     return InstructionInfo(
         pc=i.pc,
         sass=i.text,
@@ -199,6 +202,7 @@ def _instruction(i: Any, first: int, counts: Mapping[str, Sequence[int]]) -> Ins
         write_barrier=control.write_barrier,
         read_barrier=control.read_barrier,
         wait_mask=control.wait_mask,
+        producers={f"SB{n}": [code.instructions[p].pc for p in setters] for n, setters in waits.items()},
         executed=count("executed"),
         thread_executed=count("threads_on"),
         requests=count("requests"),

@@ -174,6 +174,8 @@ def _instruction(i: InstructionInfo) -> str:
 
 
 def wait_text(i: InstructionInfo) -> str:
-    """`  waits for SB2`, or nothing."""
-    waits = [f"SB{n}" for n in range(6) if i.wait_mask >> n & 1]
+    """`  waits for SB2 (00a0, 00b0)`: the scoreboards and who raises them, or nothing."""
+    waits = [
+        name + (f" ({', '.join(f'{pc:04x}' for pc in pcs)})" if pcs else "") for name, pcs in i.producers.items()
+    ]
     return f"  waits for {' '.join(waits)}" if waits else ""

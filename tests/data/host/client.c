@@ -43,8 +43,7 @@ static int threads(void) {
 
 static int forked(int used_before) {
   int count = 0;
-  if (used_before) cudaDeviceSynchronize();
-  cudaSetDevice(5);
+  if (used_before) cudaSetDevice(5);
   fflush(stdout);
   pid_t pid = fork();
   if (pid == 0) {

@@ -6,18 +6,17 @@ from dataclasses import replace
 
 from ..form import Form, code, ptx
 
-_NOTE = "MUFU result; the hardware table is not public"
 _OPS = (
-    ("rcp.approx", "RCP", 1), ("rsqrt.approx", "RSQ", 2), ("sqrt.approx", "SQRT", 2), ("ex2.approx", "EX2", 2),
-    ("lg2.approx", "LG2", 2), ("sin.approx", "SIN", 2), ("cos.approx", "COS", 2),
+    ("rcp.approx", "RCP"), ("rsqrt.approx", "RSQ"), ("sqrt.approx", "SQRT"), ("ex2.approx", "EX2"),
+    ("lg2.approx", "LG2"), ("sin.approx", "SIN"), ("cos.approx", "COS"),
 )  # fmt: skip
 _DENSE = [
-    ptx(f"{op}{z}.f32", "f:f", rf"MUFU\.{name}", inputs=("mufu",), ulp=ulp, note=_NOTE)
-    for op, name, ulp in _OPS
+    ptx(f"{op}{z}.f32", "f:f", rf"MUFU\.{name}", inputs=("mufu",))
+    for op, name in _OPS
     for z in ("", ".ftz")
-] + [ptx("tanh.approx.f32", "f:f", r"MUFU\.TANH", inputs=("mufu",), ulp=2, note=_NOTE)] + [
+] + [ptx("tanh.approx.f32", "f:f", r"MUFU\.TANH", inputs=("mufu",))] + [
     replace(
-        ptx(f"{op}.approx.ftz.f32", "f:f", rf"MUFU\.{op.upper()}", inputs=("mufu",), name=f"mufu.{op}.turns", ulp=2, note=_NOTE),
+        ptx(f"{op}.approx.ftz.f32", "f:f", rf"MUFU\.{op.upper()}", inputs=("mufu",), name=f"mufu.{op}.turns"),
         patch=(r"FMUL\.RZ", 0x3F800000),
     )
     for op in ("sin", "cos")
@@ -25,11 +24,10 @@ _DENSE = [
 _OTHER = [
     ptx("rcp.approx.ftz.f64", "d:d", r"MUFU\.RCP64H", inputs=("f64",)),
     ptx("rsqrt.approx.ftz.f64", "d:d", r"MUFU\.RSQ64H", inputs=("f64",)),
-    ptx("div.approx.f32", "f:ff", "MUFU", ulp=2, note=_NOTE),
-    ptx("div.approx.ftz.f32", "f:ff", "MUFU", ulp=2, note=_NOTE),
-    ptx("div.full.f32", "f:ff", "MUFU", ulp=2, note=_NOTE),
-    ptx("div.full.ftz.f32", "f:ff", "MUFU", ulp=2, note=_NOTE),
-    code("fast.exp", "r0 = U(__expf(F(w0))); r1 = U(__log2f(F(w0))); r2 = U(__powf(fabsf(F(w0)), 1.5f));", ("f32mid",), 3,
-         ulp=4, note=_NOTE),
+    ptx("div.approx.f32", "f:ff", "MUFU"),
+    ptx("div.approx.ftz.f32", "f:ff", "MUFU"),
+    ptx("div.full.f32", "f:ff", "MUFU"),
+    ptx("div.full.ftz.f32", "f:ff", "MUFU"),
+    code("fast.exp", "r0 = U(__expf(F(w0))); r1 = U(__log2f(F(w0))); r2 = U(__powf(fabsf(F(w0)), 1.5f));", ("f32mid",), 3),
 ]  # fmt: skip
 FORMS: list[Form] = _DENSE + _OTHER
