@@ -7,6 +7,32 @@ import struct
 from warpath.driver import output, syscalls
 
 
+class Bytes:
+    """A memory of one region."""
+
+    def __init__(self, base: int, size: int) -> None:
+        self.base = base
+        self.data = bytearray(size)
+
+    def reserve(self, base: int, size: int, fd: int = -1) -> None:
+        raise NotImplementedError
+
+    def alloc(self, va: int, size: int, kind: int) -> None:
+        raise NotImplementedError
+
+    def free(self, va: int) -> None:
+        raise NotImplementedError
+
+    def set_heap(self, va: int, size: int) -> None:
+        raise NotImplementedError
+
+    def read(self, va: int, size: int) -> bytes:
+        return bytes(self.data[va - self.base : va - self.base + size])
+
+    def write(self, va: int, data: bytes) -> None:
+        self.data[va - self.base : va - self.base + len(data)] = data
+
+
 def test_drain_reads_all_records_and_clears() -> None:
     memory = Bytes(0x1000, 0x1000)
     memory.write(0x1900, b"v < 100\0")
