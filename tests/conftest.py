@@ -14,7 +14,7 @@ from warpath.toolchain.record import Build
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTAINERS = ROOT / "tests" / "data" / "containers"
-SOURCES = (CONTAINERS, ROOT / "tests" / "programs", ROOT / "examples", ROOT / "shared" / "cases")
+SOURCES = (CONTAINERS, ROOT / "tests" / "programs", ROOT / "examples", ROOT / "tests" / "cases")
 
 # The stand-in for libcudart defines next to nothing, so programs link and cannot run.
 UNRESOLVED = ("-Xlinker", "--unresolved-symbols=ignore-all")

@@ -11,6 +11,7 @@
 #include "memory/memory.hpp"
 #include "ops/decl.hpp"
 #include "sm/grid.hpp"
+#include "timing/bindings_timing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -373,6 +374,7 @@ NB_MODULE(_core, m) {
         for (u64 i = 0; i < sms.size(); ++i) sms[i] = static_cast<u32>(i % grid.spec().sms);
         return nb::bytes(reinterpret_cast<const char*>(sms.data()), sms.size() * sizeof(u32));
       });
+  bind_timing(m);
   m.def("op_table", op_table);
   m.def("parse", parse, "opcode"_a, "operands"_a);
 }

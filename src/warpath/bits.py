@@ -39,19 +39,24 @@ class Bits:
 
 def get_bits(buffer: bytes | bytearray | memoryview, hi: int, lo: int) -> int:
     """Bits hi:lo of a little-endian structure (bit n lives in byte n // 8); ValueError past its end."""
-    field = Bits(hi, lo)
-    first, last = lo // 8, hi // 8
-    if last >= len(buffer):
+    first, last = lo >> 3, hi >> 3
+    if not 0 <= lo <= hi or last >= len(buffer):
         raise ValueError(f"bits {hi}:{lo} lie past the end of a structure of {len(buffer)} bytes")
     word = int.from_bytes(buffer[first : last + 1], "little")
-    return (word >> (lo - first * 8)) & field.mask
+    return word >> (lo & 7) & ((1 << (hi - lo + 1)) - 1)
 
 
 def set_bits(buffer: bytearray | memoryview, hi: int, lo: int, value: int) -> None:
-    """Store `value` in bits hi:lo of a little-endian structure; ValueError when it does not fit."""
-    first, last = lo // 8, hi // 8
-    if last >= len(buffer):
+    """Store `value` in bits hi:lo of a little-endian structure; ValueError when it does not fit.
+
+    Plain arithmetic, no `Bits`: a QMD is built of dozens of these at every launch.
+    """
+    first, last = lo >> 3, hi >> 3
+    if not 0 <= lo <= hi or last >= len(buffer):
         raise ValueError(f"bits {hi}:{lo} lie past the end of a structure of {len(buffer)} bytes")
+    mask = (1 << (hi - lo + 1)) - 1
+    if not 0 <= value <= mask:
+        raise ValueError(f"value {value:#x} does not fit in bits {hi}:{lo} ({hi - lo + 1} bits)")
     word = int.from_bytes(buffer[first : last + 1], "little")
-    word = Bits(hi - first * 8, lo - first * 8).set(word, value)
+    word = (word & ~(mask << (lo & 7))) | value << (lo & 7)
     buffer[first : last + 1] = word.to_bytes(last + 1 - first, "little")

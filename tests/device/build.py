@@ -1,6 +1,9 @@
-"""Compile the form families to sm_90 cubins and write their manifests (needs the NVIDIA compiler wheels).
+"""Compile the form families to cubins and write sm_90's manifests (needs the NVIDIA compiler wheels).
 
-Usage: python -m device.build [--family NAME ...]   (from tests/)
+Usage: python -m tests.device.build [--family NAME ...] [--sm sm_90 ...]
+
+sm_90 is what the hardware ran. The other architectures' cubins hold the same kernels, so that the recorded
+results check their instructions too.
 """
 
 from __future__ import annotations
@@ -21,9 +24,8 @@ from pathlib import Path
 from .form import PRELUDE, Form, kernel_source
 from .forms import FAMILIES, forms
 from .inputs import word_count
+from .recording import DATA, OTHERS, RECORDED, cubin_path
 
-DATA = Path(__file__).resolve().parents[1] / "data" / "device"
-SM = "sm_90"
 
 
 def tool(name: str) -> str:
@@ -39,11 +41,46 @@ def tool(name: str) -> str:
     return found
 
 
-def source(family: str) -> str:
-    """The family's CUDA source: one kernel a form."""
+def source(family: str, chosen: list[Form]) -> str:
+    """CUDA source of some of a family's forms: one kernel each."""
     declarations = getattr(import_module(f"{__package__}.forms.{family}"), "DECLARATIONS", "")
-    kernels = [kernel_source(form, word_count(form.inputs)) for form in forms(family)]
+    kernels = [kernel_source(form, word_count(form.inputs)) for form in chosen]
     return PRELUDE + declarations + "\n".join(kernels)
+
+
+def _failed(errors: str, text: str, place: str, start: str) -> set[str]:
+    """Symbols of the kernels around the lines that errors name."""
+    lines, failed = text.split("\n"), set[str]()
+    for number in re.findall(place, errors):
+        for line in reversed(lines[: int(number)]):
+            if start in line:
+                failed.add(re.search(r"\b(k_\w+)\(", line)[1])  # type: ignore[index]
+                break
+    return failed
+
+
+def compile_family(family: str, sm: str) -> bytes:
+    """The family's cubin for an architecture; forms it has no instruction for are left out, except on sm_90."""
+    chosen = forms(family)
+    with tempfile.TemporaryDirectory() as folder:
+        text, ptx, target = (Path(folder) / f"{family}.{end}" for end in ("cu", "ptx", "cubin"))
+        while True:
+            text.write_text(source(family, chosen))
+            arch = sm.replace("sm_", "compute_")
+            run = _run("nvcc", "-ptx", f"-arch={arch}", "-O3", "-w", "-o", str(ptx), str(text))
+            failed = _failed(run.stderr, text.read_text(), r"\.cu\((\d+)\): error", 'extern "C"')
+            if run.returncode == 0:
+                run = _run("ptxas", f"-arch={sm}", "-O3", "-o", str(target), str(ptx))
+                if run.returncode == 0:
+                    return target.read_bytes()
+                failed = _failed(run.stderr, ptx.read_text(), r"line (\d+); error", ".entry")
+            if not failed or sm == RECORDED:
+                raise SystemExit(f"{family} for {sm}: does not compile\n{run.stderr[-3000:]}")
+            chosen = [form for form in chosen if form.symbol not in failed]
+
+
+def _run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=False)
 
 
 def sections(cubin: bytes) -> dict[str, tuple[int, int]]:
@@ -58,18 +95,17 @@ def sections(cubin: bytes) -> dict[str, tuple[int, int]]:
     return {text(strings + name): (offset, size) for name, _, _, _, offset, size in headers}
 
 
-def disassemble(code: bytes) -> list[str]:
-    """Opcodes with modifiers of a kernel's code, one per 16 bytes."""
+def disassemble(code: bytes, sm: str) -> list[str]:
+    """Opcodes with modifiers of code, one per 16 bytes."""
     with tempfile.NamedTemporaryFile(suffix=".bin") as raw:
         raw.write(code)
         raw.flush()
-        run = subprocess.run([tool("nvdisasm"), "-b", SM.upper().replace("_", ""), "-json", raw.name],
-                             capture_output=True, text=True, check=True)  # fmt: skip
+        run = _run("nvdisasm", "-b", sm.upper().replace("_", ""), "-json", raw.name)
     functions = json.loads(run.stdout)[1]
     return [instruction["opcode"] for instruction in functions[0]["sass-instructions"]]
 
 
-def opcodes_by_form(cubin: bytes, found: list[Form]) -> dict[str, list[str]]:
+def opcodes_by_form(cubin: bytes, found: list[Form], sm: str) -> dict[str, list[str]]:
     """Form name -> its kernel's opcodes, from one disassembly of all kernels laid end to end."""
     where = sections(cubin)
     parts, total = [], 0
@@ -77,7 +113,7 @@ def opcodes_by_form(cubin: bytes, found: list[Form]) -> dict[str, list[str]]:
         offset, size = where[f".text.{form.symbol}"]
         parts.append((form.name, total // 16, (total + size) // 16, cubin[offset : offset + size]))
         total += size
-    text = disassemble(b"".join(part[3] for part in parts))
+    text = disassemble(b"".join(part[3] for part in parts), sm)
     return {name: text[first:last] for name, first, last, _ in parts}
 
 
@@ -95,28 +131,24 @@ def patch(cubin: bytes, found: list[Form], opcodes: dict[str, list[str]]) -> byt
     return bytes(data)
 
 
-def build(family: str) -> tuple[int, set[str], list[str]]:
-    """Compile one family; returns (forms, opcode forms seen, complaints)."""
-    found = forms(family)
-    with tempfile.TemporaryDirectory() as folder:
-        text, target = Path(folder) / f"{family}.cu", Path(folder) / f"{family}.cubin"
-        text.write_text(source(family))
-        run = subprocess.run([tool("nvcc"), "-cubin", f"-arch={SM}", "-O3", "-w", "-o", str(target), str(text)],
-                             capture_output=True, text=True, check=False)  # fmt: skip
-        if run.returncode:
-            raise SystemExit(f"{family}: nvcc failed\n{run.stdout[-3000:]}{run.stderr[-3000:]}")
-        cubin = target.read_bytes()
-    opcodes = opcodes_by_form(cubin, found)
-    cubin = patch(cubin, found, opcodes)
-    complaints = [
-        f"{family}/{form.name}: no opcode matches {form.expect}; has {sorted(set(opcodes[form.name]))}"
-        for form in found
-        if form.expect and not any(re.search(form.expect, opcode) for opcode in opcodes[form.name])
-    ]
-    DATA.mkdir(parents=True, exist_ok=True)
-    (DATA / f"{family}.cubin.xz").write_bytes(lzma.compress(cubin, preset=9))
+def build(family: str, sm: str) -> tuple[int, set[str], list[str]]:
+    """Build and store one family; returns (forms, opcode forms seen, complaints). The manifest is sm_90's alone."""
+    cubin = compile_family(family, sm)
+    where = sections(cubin)
+    found = [form for form in forms(family) if f".text.{form.symbol}" in where]
+    opcodes = opcodes_by_form(cubin, found, sm)
+    path = cubin_path(family, sm)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(lzma.compress(patch(cubin, found, opcodes), preset=9))
     manifest = {form.name: " ".join(_body(opcodes[form.name])) for form in found}
-    (DATA / f"{family}.opcodes.json").write_text(json.dumps(manifest, indent=0) + "\n")
+    complaints: list[str] = []
+    if sm == RECORDED:
+        (DATA / f"{family}.opcodes.json").write_text(json.dumps(manifest, indent=0) + "\n")
+        complaints = [
+            f"{family}/{form.name}: no opcode matches {form.expect}; has {sorted(set(opcodes[form.name]))}"
+            for form in found
+            if form.expect and not any(re.search(form.expect, opcode) for opcode in opcodes[form.name])
+        ]
     return len(found), {x for row in manifest.values() for x in row.split()}, complaints
 
 
@@ -127,15 +159,18 @@ def _body(opcodes: list[str]) -> list[str]:
 
 
 def main() -> int:
-    """Build the asked families (default all) and print what each covers."""
+    """Build the asked families (default all) for the asked architectures, and print what each covers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--family", action="append", choices=FAMILIES)
-    every: set[str] = set()
-    for family in parser.parse_args().family or FAMILIES:
-        count, seen, complaints = build(family)
-        every |= seen
-        print(f"{family}: {count} forms, {len(seen)} opcode forms", *complaints, sep="\n  ")
-    print(f"{len(every)} opcode forms in all")
+    parser.add_argument("--sm", action="append", choices=(RECORDED, *OTHERS))
+    options = parser.parse_args()
+    for sm in options.sm or (RECORDED,):
+        every: set[str] = set()
+        for family in options.family or FAMILIES:
+            count, seen, complaints = build(family, sm)
+            every |= seen
+            print(f"{family}: {count} forms, {len(seen)} opcode forms", *complaints, sep="\n  ")
+        print(f"{sm}: {len(every)} opcode forms in all")
     return 0
 
 

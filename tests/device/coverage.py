@@ -1,6 +1,6 @@
 """Which SASS opcode forms (mnemonic with modifiers) the recorded forms execute.
 
-Usage: python -m device.coverage   (from tests/): prints them by mnemonic.
+Usage: python -m tests.device.coverage: prints them by mnemonic.
 """
 
 from __future__ import annotations

@@ -197,7 +197,8 @@ def _mufu_rows() -> list[int]:
 
 OPERANDS["mufu"] = (1, _mufu_rows(), _random_f32)
 OPERANDS["cta64"] = (1, U32, _random_u32)
-_FIXED_ROWS = {("mufu",): 1 << 14, ("cta64",): 64 * 32}
+OPERANDS["all16"] = (1, list(range(1 << 16)), lambda r, _: r.bits(16))
+_FIXED_ROWS = {("mufu",): 1 << 14, ("cta64",): 64 * 32, ("all16",): 1 << 16}
 _ROWS = {1: 512, 2: 768, 3: 1024}
 _CROSS = {2: 580, 3: 730}
 

@@ -1,6 +1,6 @@
 """Run the committed cubins on a GPU of compute capability 9.0 and record what it computes (needs cupy).
 
-Usage: python3 tests/device/record.py --out FOLDER [--sweep]
+Usage: python3 -m tests.device.record --out FOLDER [--sweep]
 Writes FOLDER/recordings.tar (one <family>.rec.xz each) and, with --sweep, FOLDER/sweeps.tar: whole binades of the
 special functions, as second differences, for fitting tables.
 """
@@ -18,13 +18,11 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from . import inputs, recording
+from .form import Form
+from .forms import FAMILIES, forms
+from .recording import POISON
 
-from device import inputs, recording  # noqa: E402
-from device.form import Form  # noqa: E402
-from device.forms import FAMILIES, forms  # noqa: E402
-
-POISON = 0xCDCDCDCD
 # (family, form, first input of each swept binade)
 SWEEPS = (
     ("mufu", "rcp.approx.ftz.f32", (0x3F800000,)),
@@ -149,7 +147,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for family in options.family or FAMILIES:
             start = time.monotonic()
-            run = subprocess.run([sys.executable, __file__, "--out", folder, "--one", family], check=False)
+            run = subprocess.run([sys.executable, "-m", "tests.device.record", "--out", folder, "--one", family], check=False)
             path = Path(folder) / f"{family}.rec.xz"
             failed += run.returncode != 0
             if path.exists():

@@ -12,6 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "device"
+POISON = 0xCDCDCDCD  # what result words hold before a launch
+RECORDED = "sm_90"
+OTHERS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_100", "sm_120")
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ def load(family: str) -> Recording:
     return parse((DATA / f"{family}.rec.xz").read_bytes())
 
 
-def cubin(family: str) -> bytes:
-    """The committed sm_90 cubin of a family."""
-    return lzma.decompress((DATA / f"{family}.cubin.xz").read_bytes())
+def cubin_path(family: str, sm: str = RECORDED) -> Path:
+    """Where a family's compressed cubin for an architecture is kept."""
+    return DATA / f"{family}.cubin.xz" if sm == RECORDED else DATA / sm / f"{family}.cubin.xz"
+
+
+def cubin(family: str, sm: str = RECORDED) -> bytes:
+    """A family's committed cubin."""
+    return lzma.decompress(cubin_path(family, sm).read_bytes())

@@ -18,7 +18,7 @@ from warpath.toolchain.disasm import disassemble
 
 from . import inputs, recording
 from .form import Form
-from .record import POISON
+from .recording import POISON
 
 _BASE = 0x7F00_0000_0000
 _PAGE = 0x20_0000

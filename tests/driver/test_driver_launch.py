@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from conftest import CALLS, CHOOSE, SCALE, Machine
+from tests.driver.conftest import CALLS, CHOOSE, SCALE, Machine
 from warpath.command import constbank
 from warpath.command.grid import GridWork
 from warpath.driver import queries

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import CALLS, ROOT, SCALE, Machine
+from tests.driver.conftest import CALLS, ROOT, SCALE, Machine
 from warpath.container.cubin import Cubin
 from warpath.container.fatbin import FLAG_ARCH_SPECIFIC, FLAG_FAMILY, Fatbin, Member
 from warpath.driver import syscalls

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conftest import SCALE, Machine
+from tests.driver.conftest import SCALE, Machine
 from warpath.driver.error import CudaError, Error
 from warpath.driver.graph import Graph, GraphExec
 from warpath.driver.stream import Stream

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from conftest import Machine
+from tests.driver.conftest import Machine
 from warpath.command import gpfifo
 from warpath.driver import channel as channel_module
 from warpath.driver.channel import ENTRIES

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import Machine
+from tests.driver.conftest import Machine
 from warpath.driver.error import CudaError, Error
 from warpath.driver.memory import PointerType
 from warpath.driver.transfer import INLINE_BYTES, CopyKind

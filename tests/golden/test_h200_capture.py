@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-import h200_capture
+from tests.golden import h200_capture
 import pytest
-from h200_capture import Segment
+from tests.golden.h200_capture import Segment
 
 from warpath.command import constbank, gpfifo, grid, segments, templates
 from warpath.command.doorbell import Token

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 
-import h200_capture
+from tests.golden import h200_capture
 import pytest
-from frontend_fakes import FakeCore, FakeMemory, Recorder, disassemble
+from tests.unit.frontend_fakes import FakeCore, FakeMemory, Recorder, disassemble
 
 from warpath.command import gpfifo
 from warpath.command.grid import GridType

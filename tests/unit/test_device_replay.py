@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from device import recording  # noqa: E402
-from device.coverage import covered, format_report  # noqa: E402
-from device.form import Form  # noqa: E402
-from device.forms import FAMILIES, forms  # noqa: E402
-from device.replay import Family  # noqa: E402
+from tests.device import recording
+from tests.device.coverage import covered, format_report
+from tests.device.form import Form
+from tests.device.forms import FAMILIES, forms
+from tests.device.replay import Family, ReplayError
 
 CASES = [pytest.param(family, form, id=f"{family}/{form.name}") for family in FAMILIES for form in forms(family)]
 
@@ -29,6 +25,32 @@ def test_form_gives_the_recorded_bits(family: str, form: Form) -> None:
     mismatches = _family(family).run(form)
     shown = "\n".join(str(mismatch) for mismatch in mismatches[:8])
     assert not mismatches, f"{len(mismatches)} threads differ from the hardware\n{shown}"
+
+
+# Forms whose results on other architectures cannot be held against the H200's, and why.
+ELSEWHERE = {
+    "control/spin.lock": {"sm_100", "sm_120"},  # ptxas moves the section behind the reconvergence: it deadlocks
+    **{
+        f"tensor/mma.m16n8k32.f32.{types}.f32.full": {"sm_89", "sm_120"}  # QMMA sums fp8 with another adder
+        for types in ("e4m3.e4m3", "e5m2.e5m2", "e4m3.e5m2")
+    },
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sm", recording.OTHERS)
+def test_other_architectures_agree_with_the_recorded_bits(sm: str, family: str) -> None:
+    loaded = Family(family, recording.cubin(family, sm))
+    wrong: list[str] = []
+    for form in forms(family):
+        name = f"{family}/{form.name}"
+        if form.symbol not in loaded.cubin.kernels or sm in ELSEWHERE.get(name, ()):
+            continue
+        try:
+            wrong += [f"{name}: {mismatch}" for mismatch in loaded.run(form)[:2]]
+        except ReplayError as error:
+            wrong.append(f"{name}: {error}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_form_is_recorded() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from frontend_fakes import ENTRIES, Rig
+from tests.unit.frontend_fakes import ENTRIES, Rig
 
 from warpath.command import segments
 from warpath.command.gpfifo import ControlEntry, Entry

@@ -37,12 +37,16 @@ class Echo:
     def admit(self, connection: Connection) -> Sequence[Range]:
         return ()
 
-    def call(self, connection: Connection, payload: bytes) -> None:
+    def urgent(self, connection: Connection) -> bool:
+        return False
+
+    def call(self, connection: Connection, payload: bytes) -> bool:
         name, arguments = parse_call(payload)
         if name == "peek":
             connection.reply(int.from_bytes(connection.read(arguments[0], 4), "little"))
         else:
             connection.reply(len(arguments))
+        return True
 
     def lost(self, connection: Connection) -> None:
         self.lost_connections += 1

@@ -28,8 +28,8 @@ enum class AccessKind : u8 { None, Read, Write, Atomic, Execute };
 const char* access_name(AccessKind kind);
 
 struct Fault {
-  FaultKind kind;
-  u32 index;   // instruction index
+  FaultKind kind = FaultKind::Trap;
+  u32 index = 0;  // instruction index
   u32 lane = 0;
   u64 address = 0;
   u32 size = 0;

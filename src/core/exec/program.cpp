@@ -74,6 +74,7 @@ void Program::decode(u32 index) {
     instr.exec = exec_unsupported;
     return;
   }
+  instr.target = std::min(instr.target, size());  // a target outside faults when it is reached
   for (const Operand& op : text.operands) {
     const bool named = op.kind == OperandKind::Reg || op.kind == OperandKind::Mem || op.kind == OperandKind::Const;
     if (named && !op.base_uniform && op.reg != kRZ) registers_ = std::max(registers_, op.reg + kWidestOperand);
@@ -85,13 +86,13 @@ void Program::note_order(const InstrText& text) {
   const std::string& name = text.mnemonic;
   const bool returns = name == "ATOM" || name == "ATOMG";
   const bool reduces = name == "RED" || name == "REDG";
-  const bool rounded = text.has("F32") || text.has("F64") || text.has("F16x2") || text.has("BF16x2") || text.has("INC") ||
-                       text.has("DEC");
+  bool exact = !text.has("INC") && !text.has("DEC");  // integer reductions commute
+  for (const std::string& modifier : text.modifiers) exact &= modifier[0] != 'F' && modifier[0] != 'B';
   const bool wide_scope = text.has("GPU") || text.has("SYS");
   const bool strong = text.has("STRONG") && !reduces;
   const bool fence = name == "MEMBAR" && wide_scope;
-  const bool call = (name == "CALL" && text.has("ABS")) || name == "JMP" || name == "NANOSLEEP";
-  order_visible_ |= returns || (reduces && rounded) || (strong && wide_scope) || fence || call;
+  const bool call = (name == "CALL" && text.has("ABS")) || name == "NANOSLEEP";
+  order_visible_ |= returns || (reduces && !exact) || (strong && wide_scope) || fence || call;
 }
 
 std::string Program::text(u32 index) const {

@@ -1,6 +1,7 @@
 // Atomic operations on global, generic and shared memory, with and without a returned value. The lanes of a warp act
 // one after the other, lowest first.
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 
@@ -76,25 +77,19 @@ struct AddFloat {
   static u32 flush(u32 bits) { return kFlush && (bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits; }
   static u32 apply(u32 old, u32 a, u32) {
     const u32 left = flush(old), right = flush(a);
-    float x, y;
-    std::memcpy(&x, &left, 4);
-    std::memcpy(&y, &right, 4);
-    const float sum = x + y;
-    u32 bits;
-    std::memcpy(&bits, &sum, 4);
-    return std::isnan(sum) ? 0x7fffffffu : flush(bits);
+    const float sum = std::bit_cast<float>(left) + std::bit_cast<float>(right);
+    return std::isnan(sum) ? 0x7fffffffu : flush(std::bit_cast<u32>(sum));
   }
 };
+// A NaN comes out as it went in, not quieted; the operand's wins over memory's (measured on the H200).
 struct AddDouble {
   using Word = u64;
   static u64 apply(u64 old, u64 a, u64) {
-    double x, y;
-    std::memcpy(&x, &old, 8);
-    std::memcpy(&y, &a, 8);
+    const double x = std::bit_cast<double>(old), y = std::bit_cast<double>(a);
+    if (std::isnan(y)) return a;
+    if (std::isnan(x)) return old;
     const double sum = x + y;
-    u64 bits;
-    std::memcpy(&bits, &sum, 8);
-    return std::isnan(sum) ? 0xfff8000000000000ull : bits;
+    return std::isnan(sum) ? 0xfff8000000000000ull : std::bit_cast<u64>(sum);
   }
 };
 struct AddHalf2 {
@@ -118,6 +113,17 @@ struct AddBfloat2 {
 struct Word128 {
   u64 lo, hi;
   bool operator==(const Word128&) const = default;
+};
+
+// An operation on 32-bit parts applied to each part of a wider word.
+template <class Part, class Wide>
+struct Vector {
+  using Word = Wide;
+  static Wide apply(Wide old, Wide a, Wide) {
+    std::array<u32, sizeof(Wide) / 4> left = std::bit_cast<decltype(left)>(old), right = std::bit_cast<decltype(right)>(a);
+    for (std::size_t i = 0; i < left.size(); ++i) left[i] = Part::apply(left[i], right[i], 0);
+    return std::bit_cast<Wide>(left);
+  }
 };
 
 // ---- operands ----
@@ -243,7 +249,7 @@ void exec_global(Warp& warp, const Instr& in, u32 mask) {
   }
 }
 
-// The address may be shared: packed halves are not done there (the predicate then says no, and the code falls back).
+// The address may be shared: floats are not added there (the predicate then says no, and the code falls back).
 constexpr u32 kGlobalOnly = 1u << 4;
 
 template <class Op>
@@ -304,6 +310,17 @@ void exec_cast(Warp& warp, const Instr& in, u32 mask) {
   write_lanes(warp, result.reg, old, mask);
 }
 
+// ATOM.CAST.SPIN: the same for a generic address that has been found to be shared.
+template <class Word>
+void exec_generic_cast(Warp& warp, const Instr& in, u32 mask) {
+  exec_generic<CompareSwap<Word>>(warp, in, mask);
+  LaneValues<Word> expected, old;
+  read_lanes(warp, in.operands[3], expected);
+  read_lanes(warp, in.operands[1], old);
+  for_lanes(mask, [&](u32 lane) { old.v[lane] = old.v[lane] == expected.v[lane]; });
+  write_lanes(warp, in.operands[1].reg, old, mask);
+}
+
 // ---- bind ----
 
 enum class Place : u8 { Reduce, Global, Generic, Shared };
@@ -333,12 +350,36 @@ ExecFn pick_integer(const InstrText& text, Place place, bool is_signed) {
   return nullptr;
 }
 
+// F32x4, BF16x8 and the like: elements of one register each, or two packed halves each.
+std::string_view vector_suffix(const InstrText& text) {
+  for (std::string_view name : {"F32x2", "F32x4", "F16x4", "F16x8", "BF16x4", "BF16x8"}) {
+    if (text.has(name)) return name;
+  }
+  return "";
+}
+
+template <class Part>
+ExecFn pick_width(Place place, bool wide) {
+  return wide ? at_place<Vector<Part, Word128>>(place) : at_place<Vector<Part, u64>>(place);
+}
+
+ExecFn pick_vector(const InstrText& text, Place place) {
+  const std::string_view name = vector_suffix(text);
+  if (name == "F32x2" || name == "F32x4") {
+    return text.has("FTZ") ? pick_width<AddFloat<true>>(place, name == "F32x4")
+                           : pick_width<AddFloat<false>>(place, name == "F32x4");
+  }
+  if (name[0] == 'B') return pick_width<AddBfloat2>(place, name == "BF16x8");
+  return pick_width<AddHalf2>(place, name == "F16x8");
+}
+
 ExecFn pick(const InstrText& text, Place place) {
   const bool add = text.has("ADD");
   if (text.has("F32")) return !add ? nullptr : text.has("FTZ") ? at_place<AddFloat<true>>(place) : at_place<AddFloat<false>>(place);
   if (text.has("F64")) return add ? at_place<AddDouble>(place) : nullptr;
   if (text.has("F16x2")) return add ? at_place<AddHalf2>(place) : nullptr;
   if (text.has("BF16x2")) return add ? at_place<AddBfloat2>(place) : nullptr;
+  if (!vector_suffix(text).empty()) return add ? pick_vector(text, place) : nullptr;
   if (text.has("POPC")) return text.has("INC") ? at_place<CountOne>(place) : nullptr;
   if (text.has("INC")) return at_place<Increment>(place);
   if (text.has("DEC")) return at_place<Decrement>(place);
@@ -364,7 +405,8 @@ std::string check_sources(const InstrText& text, std::size_t first) {
 std::string finish(const InstrText& text, Instr& out, Place place) {
   const bool wide_scope = text.has("GPU") || text.has("SYS");
   out.flags = (text.has("E") ? kWideAddress : 0) | (wide_scope && text.has("CAS") ? kPolls : 0);
-  if (text.has("F16x2") || text.has("BF16x2")) out.flags |= kGlobalOnly;
+  const bool floating = text.has("F32") || text.has("F64") || text.has("F16x2") || text.has("BF16x2");
+  if (floating && place == Place::Generic && text.operands[0].reg != kPT) out.flags |= kGlobalOnly;
   out.exec = pick(text, place);
   return out.exec == nullptr ? "this operation and type are not declared together" : "";
 }
@@ -376,6 +418,12 @@ std::string bind_returning(const InstrText& text, Instr& out) {
   }
   const std::string error = check_sources(text, 3);
   if (!error.empty()) return error;
+  if (text.has("CAST")) {
+    if (ops[1].reg == kRZ || ops[1].reg == ops[3].reg) return "the result register is also the comparand";
+    out.flags = kWideAddress;
+    out.exec = text.has("64") ? exec_generic_cast<u64> : exec_generic_cast<u32>;
+    return "";
+  }
   return finish(text, out, text.mnemonic == "ATOM" ? Place::Generic : Place::Global);
 }
 
@@ -399,11 +447,11 @@ std::string bind_shared(const InstrText& text, Instr& out) {
 }
 
 #define ATOMIC_MODIFIERS \
-  "E ADD MIN MAX INC DEC AND OR XOR EXCH 64 128 S32 U32 S64 U64 F32 F64 F16x2 BF16x2 FTZ RN STRONG SYS GPU SM CTA " \
+  "E ADD MIN MAX INC DEC AND OR XOR EXCH 64 128 S32 U32 S64 U64 F32 F64 F16x2 BF16x2 F32x2 F32x4 F16x4 F16x8 BF16x4 BF16x8 FTZ RN STRONG SYS GPU SM CTA " \
   "VC PRIVATE EF EL LU NA"
 
 constexpr std::array kOps = {
-    OpDecl{"ATOM", ATOMIC_MODIFIERS " CAS", Pipe::Lsu, Latency::Variable, bind_returning},
+    OpDecl{"ATOM", ATOMIC_MODIFIERS " CAS CAST SPIN", Pipe::Lsu, Latency::Variable, bind_returning},
     OpDecl{"ATOMG", ATOMIC_MODIFIERS " CAS", Pipe::Lsu, Latency::Variable, bind_returning},
     OpDecl{"RED", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},
     OpDecl{"REDG", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},

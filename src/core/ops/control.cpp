@@ -230,11 +230,11 @@ std::string bind_bsync(const InstrText& text, Instr& out) {
   return "";
 }
 
-// BREAK: the lanes leave the set they entered with BSSY; the rest of the set no longer waits for them.
+// BREAK B[, P]: the lanes leave the set they entered with BSSY; the rest of the set no longer waits for them.
 void exec_break(Warp& warp, const Instr& in, u32 mask) {
   u32 leaving = mask;
-  if (in.operand_count == 2) leaving &= pred_mask(warp, in.operands[0]);
-  u32* row = warp.convergence[in.operands[in.operand_count - 1].reg].v;
+  if (in.operand_count == 2) leaving &= pred_mask(warp, in.operands[1]);
+  u32* row = warp.convergence[in.operands[0].reg].v;
   u32 sets = 0;
   for_lanes(leaving, [&](u32 lane) { sets |= row[lane]; });
   for_lanes(sets, [&](u32 lane) { row[lane] &= ~leaving; });
@@ -242,7 +242,7 @@ void exec_break(Warp& warp, const Instr& in, u32 mask) {
 
 std::string bind_break(const InstrText& text, Instr& out) {
   const bool good = has_shape(text, {OperandKind::Convergence}) ||
-                    has_shape(text, {OperandKind::Pred, OperandKind::Convergence});
+                    has_shape(text, {OperandKind::Convergence, OperandKind::Pred});
   out.exec = exec_break;
   return good ? "" : "expected a barrier";
 }

@@ -11,17 +11,17 @@ enum class Arith { Add, Mul, Fma };
 // Flags of the arithmetic ops.
 constexpr u32 kBfloat = 1, kFlush = 2, kSat = 4, kRelu = 8;
 
-// a * b + c rounded to odd in binary32. Exact products (22 bits) of binary16 values, and sums of what fits.
+// a + b rounded to odd in binary32: exact, or the neighbour whose last bit is set.
 inline u32 sum_to_odd(float a, float b) {
   const float sum = a + b;
   const float b_part = sum - a;
-  const float error = (a - (sum - b_part)) + (b - b_part);
+  const u32 error = as_bits((a - (sum - b_part)) + (b - b_part));
   const u32 bits = as_bits(sum);
-  const bool finite = (bits & 0x7f800000u) != 0x7f800000u;
-  const bool inexact = (error < 0) | (error > 0);
-  const bool away = (error > 0) == (sum > 0);
-  const u32 odd = away ? bits + 1 : bits - 1;
-  return finite & inexact & ((bits & 1) == 0) ? odd : bits;
+  const u32 finite = (bits & 0x7f800000u) != 0x7f800000u ? 1 : 0;
+  const u32 inexact = (error << 1) != 0 ? 1 : 0;
+  const u32 adjust = finite & inexact & ~bits & 1;
+  // Away from zero when the error has the sum's sign, else towards it.
+  return (error ^ bits) >> 31 ? bits - adjust : bits + adjust;
 }
 
 template <Arith Op>

@@ -404,7 +404,7 @@ std::string bind_qspc(const InstrText& text, Instr& out) {
     return "expected a predicate, RZ and an address";
   }
   out.flags = address_flags(text);
-  out.aux = text.has("S") ? 1 : text.has("L") ? 2 : 0;
+  out.aux = text.has("S") || text.has("D") ? 1 : text.has("L") ? 2 : 0;  // .D: shared of any CTA of the cluster
   out.exec = exec_qspc;
   return "";
 }
@@ -430,15 +430,15 @@ constexpr std::array kOps = {
            bind_ldgsts},
     OpDecl{"LDSM", "16 M88 MT88 2 4", Pipe::Lsu, Latency::Variable, bind_ldsm},
     OpDecl{"STSM", "16 M88 MT88 2 4", Pipe::Lsu, Latency::Variable, bind_stsm},
-    OpDecl{"QSPC", "E G S L", Pipe::Lsu, Latency::Variable, bind_qspc},
+    OpDecl{"QSPC", "E G S D L", Pipe::Lsu, Latency::Variable, bind_qspc},
     OpDecl{"LDC", "U8 S8 U16 S16 64", Pipe::Lsu, Latency::Variable, bind_ldc},
     OpDecl{"LDCU", "U8 S8 U16 S16 64 128", Pipe::Uniform, Latency::Variable, bind_ldcu},
     OpDecl{"ULDC", "U8 S8 U16 S16 64 128", Pipe::Uniform, Latency::Fixed, bind_ldcu},
     OpDecl{"LDGDEPBAR", "", Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"DEPBAR", "LE", Pipe::Cbu, Latency::Fixed, bind_nothing},
     OpDecl{"MEMBAR", "SC ALL CTA GPU SYS VC", Pipe::Lsu, Latency::Variable, bind_nothing},
-    OpDecl{"FENCE", "VIEW ASYNC", Pipe::Lsu, Latency::Variable, bind_nothing},
-    OpDecl{"CCTL", "E U C I D IVALL IVALLP PF1 PF1.5 PF2 WB IV RS RSLB RML2 WBALL WBALLP DML2 QRY1", Pipe::Lsu,
+    OpDecl{"FENCE", "VIEW ASYNC S G T", Pipe::Lsu, Latency::Variable, bind_nothing},
+    OpDecl{"CCTL", "E U C I D IVALL IVALLP PF1 PF1.5 PF2 WB IV RS RSLB RML2 WBALL WBALLP DML2 PML2 QRY1", Pipe::Lsu,
            Latency::Variable, bind_nothing},
     OpDecl{"CCTLL", "IVALL IV WB PF1 PF2 RS", Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"ERRBAR", "", Pipe::Lsu, Latency::Variable, bind_nothing},

@@ -301,7 +301,11 @@ bool parse_text(std::string_view predicate, std::string_view opcode, std::string
     error = "guard " + std::string(predicate) + " is not understood";
     return false;
   }
-  for (std::string_view part : split_operands(operands)) {
+  // nvdisasm prints "R5desc,[UR4][R4.64]" for "R5,desc[UR4][R4.64]" in some sm_80..89 code.
+  std::string mended(operands);
+  const std::size_t slip = mended.find("desc,[");
+  if (slip != mended.npos) mended.replace(slip, 6, slip == 0 ? "desc[" : ",desc[");
+  for (std::string_view part : split_operands(mended)) {
     if (out.operand_count == kMaxOperands) {
       error = "more than " + std::to_string(kMaxOperands) + " operands";
       return false;

@@ -60,6 +60,10 @@ Shape shape_of(u32 aux) { return {static_cast<int>(aux & 0xff), static_cast<int>
 // --- HMMA, QMMA ---------------------------------------------------------------------------------------------
 constexpr u32 kHalfAccumulator = 8;
 
+// Measured on an H200 for 16-bit and TF32 factors. For 8-bit factors the published figure (an accumulator of 13 fraction
+// bits) is used: that GPU has no such instruction.
+constexpr TensorSum kSum{16, 25}, kSmallSum{32, 13};
+
 template <int Bits>
 void exec_float_mma(Warp& warp, const Instr& in, u32) {
   const Shape shape = shape_of(in.aux);
@@ -68,25 +72,29 @@ void exec_float_mma(Warp& warp, const Instr& in, u32) {
   const Fragment<Bits> a = fragment<Bits>(warp, in.operands[1], shape.m, shape.k);
   const Fragment<Bits> b = fragment<Bits>(warp, in.operands[2], kN, shape.k);
   const bool halves = in.flags & kHalfAccumulator;
-  TensorValue left[kMaxM][32], right[kN][32];
+  FloatTile tile;
   for (int k = 0; k < shape.k; ++k) {
-    for (int i = 0; i < shape.m; ++i) left[i][k] = unpack_tensor(format_a, a.get(i, k));
-    for (int j = 0; j < kN; ++j) right[j][k] = unpack_tensor(format_b, b.get(j, k));
+    for (int i = 0; i < shape.m; ++i) tile.a_bits[i][k] = a.get(i, k);
+    for (int j = 0; j < kN; ++j) tile.b_bits[k][j] = b.get(j, k);
   }
-  const TensorSum sum = Bits == 8 ? TensorSum{32, 13} : TensorSum{16, 25};
+  for (int i = 0; i < shape.m; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      const int r = halves ? i / 8 : c_register(i, j);
+      const u32 word = c_row(warp, in.operands[3], r)[c_lane(i, j)];
+      tile.c[i][j] = halves ? half_to_float((word >> (16 * (j % 2))) & 0xffff) : word;
+    }
+  }
+  unpack_tile(tile, format_a, format_b, shape.m, shape.k);
+  multiply_tile(tile, format_a, format_b, shape.m, shape.k, Bits == 8 ? kSmallSum : kSum);
   Row result[4] = {};
   for (int i = 0; i < shape.m; ++i) {
     for (int j = 0; j < kN; ++j) {
-      const int lane = c_lane(i, j);
+      const u32 word = tile.d[i][j];
       if (halves) {
-        const int shift = 16 * (j % 2);
-        const u32 c = half_to_float((c_row(warp, in.operands[3], i / 8)[lane] >> shift) & 0xffff);
-        const u32 word = fused_dot(left[i], right[j], shape.k, c, sum);
         const u32 half = is_nan32(word) ? kNan16 : round_to(kBinary16, as_float(word), Round::Nearest);
-        result[i / 8].v[lane] |= half << shift;
+        result[i / 8].v[c_lane(i, j)] |= half << (16 * (j % 2));
       } else {
-        const int r = c_register(i, j);
-        result[r].v[lane] = fused_dot(left[i], right[j], shape.k, c_row(warp, in.operands[3], r)[lane], sum);
+        result[c_register(i, j)].v[c_lane(i, j)] = word;
       }
     }
   }
@@ -98,24 +106,29 @@ void exec_float_mma(Warp& warp, const Instr& in, u32) {
 constexpr u32 kSignedA = 1, kSignedB = 2, kSaturate = 4, kAndPopc = 8;
 
 template <int Bits>
-i64 int_element(u32 bits, bool is_signed) {
-  return is_signed ? static_cast<i32>(bits << (32 - Bits)) >> (32 - Bits) : static_cast<i64>(bits);
+i32 int_element(u32 bits, bool is_signed) {
+  return is_signed ? static_cast<i32>(bits << (32 - Bits)) >> (32 - Bits) : static_cast<i32>(bits);
 }
 
+// Operands as integers; BMMA counts k in words of 32 single bits.
+struct IntTile {
+  i32 a[kMaxM][64];
+  i32 b[64][kN];
+};
+
+// Products of one row of A with all columns of B. Sums of 64 products of 8-bit factors fit a word.
 template <int Bits>
-i64 int_dot(const Fragment<Bits>& a, const Fragment<Bits>& b, int i, int j, int depth, u32 flags) {
-  i64 sum = 0;
-  if constexpr (Bits == 32) {  // 32 single bits at a time
-    for (int k = 0; k < depth; ++k) {
-      const u32 x = a.get(i, k), y = b.get(j, k);
-      sum += __builtin_popcount(flags & kAndPopc ? x & y : x ^ y);
-    }
-  } else {
-    for (int k = 0; k < depth; ++k) {
-      sum += int_element<Bits>(a.get(i, k), flags & kSignedA) * int_element<Bits>(b.get(j, k), flags & kSignedB);
+void int_row(const IntTile& tile, int i, int depth, bool and_popc, i32* sums) {
+  for (int k = 0; k < depth; ++k) {
+    for (int j = 0; j < kN; ++j) {
+      const i32 x = tile.a[i][k], y = tile.b[k][j];
+      if constexpr (Bits == 32) {
+        sums[j] += __builtin_popcount(static_cast<u32>(and_popc ? x & y : x ^ y));
+      } else {
+        sums[j] += x * y;
+      }
     }
   }
-  return sum;
 }
 
 template <int Bits>
@@ -123,12 +136,18 @@ void exec_int_mma(Warp& warp, const Instr& in, u32) {
   const Shape shape = shape_of(in.aux);
   const Fragment<Bits> a = fragment<Bits>(warp, in.operands[1], shape.m, shape.k);
   const Fragment<Bits> b = fragment<Bits>(warp, in.operands[2], kN, shape.k);
+  IntTile tile;
+  for (int k = 0; k < shape.k; ++k) {
+    for (int i = 0; i < shape.m; ++i) tile.a[i][k] = int_element<Bits>(a.get(i, k), in.flags & kSignedA);
+    for (int j = 0; j < kN; ++j) tile.b[k][j] = int_element<Bits>(b.get(j, k), in.flags & kSignedB);
+  }
   Row result[4];
   for (int i = 0; i < shape.m; ++i) {
+    i32 sums[kN] = {};
+    int_row<Bits>(tile, i, shape.k, in.flags & kAndPopc, sums);
     for (int j = 0; j < kN; ++j) {
       const int r = c_register(i, j), lane = c_lane(i, j);
-      const i64 c = static_cast<i32>(c_row(warp, in.operands[3], r)[lane]);
-      const i64 sum = c + int_dot<Bits>(a, b, i, j, shape.k, in.flags);
+      const i64 sum = i64{sums[j]} + static_cast<i32>(c_row(warp, in.operands[3], r)[lane]);
       const i64 value = in.flags & kSaturate ? std::clamp<i64>(sum, INT32_MIN, INT32_MAX) : sum;
       result[r].v[lane] = static_cast<u32>(value);
     }

@@ -9,99 +9,158 @@
 namespace warpath {
 namespace {
 
+constexpr i32 kNothing = -10000;  // exponent of a zero
+
 struct Layout {
   int exponent_bits;
   int fraction_bits;
+  int dropped;  // unused low bits of the word
 };
 
-constexpr Layout kLayouts[] = {{5, 10}, {8, 7}, {8, 10}, {4, 3}, {5, 2}};
+constexpr Layout kLayouts[] = {{5, 10, 0}, {8, 7, 0}, {8, 10, 13}, {4, 3, 0}, {5, 2, 0}};
 
-// Term of a sum: significand * 2^exponent with the weight of its leading position.
-struct Term {
-  i64 significand;
-  int exponent;
-  int top;
+Layout layout_of(TensorFormat format) { return kLayouts[static_cast<u32>(format)]; }
+
+enum class Kind { Finite, Infinite, Nan };
+
+struct Unpacked {
+  i32 significand;
+  i32 top;
+  Kind kind;
 };
 
-// The part of a term at or above 2^lowest, truncated toward zero.
-i64 align(const Term& term, int lowest) {
-  const int shift = term.exponent - lowest;
-  if (shift >= 0) return term.significand << std::min(shift, 62);
-  if (-shift >= 63) return 0;
-  const i64 magnitude = (term.significand < 0 ? -term.significand : term.significand) >> -shift;
-  return term.significand < 0 ? -magnitude : magnitude;
+Unpacked unpack(TensorFormat format, u32 bits) {
+  const Layout layout = layout_of(format);
+  const u32 word = bits >> layout.dropped;
+  const u32 mask = (1u << layout.exponent_bits) - 1;
+  const u32 field = (word >> layout.fraction_bits) & mask;
+  const u32 fraction = word & ((1u << layout.fraction_bits) - 1);
+  const bool negative = (word >> (layout.exponent_bits + layout.fraction_bits)) & 1;
+  const i32 magnitude = static_cast<i32>(field == 0 ? fraction : fraction | 1u << layout.fraction_bits);
+  const i32 bias = (1 << (layout.exponent_bits - 1)) - 1;
+  Unpacked value{negative ? -magnitude : magnitude, std::max<i32>(static_cast<i32>(field), 1) - bias, Kind::Finite};
+  if (magnitude == 0) value.top = kNothing;
+  if (format == TensorFormat::E4m3) {
+    if ((word & 0x7f) == 0x7f) value.kind = Kind::Nan;
+  } else if (field == mask) {
+    value.kind = fraction != 0 ? Kind::Nan : Kind::Infinite;
+  }
+  return value;
 }
 
-Term unpack_binary32(u32 bits) {
-  const int field = static_cast<int>((bits >> 23) & 0xff);
-  const i64 fraction = bits & 0x7fffff;
-  const i64 magnitude = field == 0 ? fraction : fraction | 0x800000;
-  const int top = std::max(field, 1) - 127;
-  return {bits >> 31 ? -magnitude : magnitude, top - 23, top};
+// An element some of whose inputs are infinite or NaN, or binary32 0 and false when none is.
+bool special_element(const FloatTile& tile, TensorFormat a, TensorFormat b, int i, int j, int k, u32& result) {
+  bool nan = is_nan32(tile.c[i][j]);
+  bool plus = tile.c[i][j] == 0x7f800000u, minus = tile.c[i][j] == 0xff800000u;
+  for (int p = 0; p < k; ++p) {
+    const Unpacked x = unpack(a, tile.a_bits[i][p]);
+    const Unpacked y = unpack(b, tile.b_bits[p][j]);
+    const bool infinite = x.kind == Kind::Infinite || y.kind == Kind::Infinite;
+    nan |= x.kind == Kind::Nan || y.kind == Kind::Nan || (infinite && (x.top == kNothing || y.top == kNothing));
+    const bool negative = (x.significand < 0) != (y.significand < 0);
+    plus |= infinite && !negative;
+    minus |= infinite && negative;
+  }
+  result = nan || (plus && minus) ? kNan32 : plus ? 0x7f800000u : 0xff800000u;
+  return nan || plus || minus;
 }
 
 // sum * 2^lowest truncated to binary32; beyond its range, infinity.
-u32 truncate(i64 sum, int lowest) {
+u32 truncate(i64 sum, i32 lowest) {
+  if (sum == 0) return 0;
   const double value = std::ldexp(static_cast<double>(sum), lowest);
   if (std::fabs(value) >= 0x1p128) return sum < 0 ? 0xff800000u : 0x7f800000u;
   return round_to(kBinary32, value, Round::Zero);
 }
 
-}  // namespace
+// The sum so far of one row, as integers.
+struct Addends {
+  alignas(32) i32 significand[kTileN];
+  alignas(32) i32 top[kTileN];
+};
 
-TensorValue unpack_tensor(TensorFormat format, u32 bits) {
-  const Layout layout = kLayouts[static_cast<u32>(format)];
-  const u32 word = format == TensorFormat::Tf32 ? bits >> 13 : bits;
-  const u32 mask = (1u << layout.exponent_bits) - 1;
-  const u32 field = (word >> layout.fraction_bits) & mask;
-  const u32 fraction = word & ((1u << layout.fraction_bits) - 1);
-  const bool negative = (word >> (layout.exponent_bits + layout.fraction_bits)) & 1;
-  TensorValue value;
-  value.top = static_cast<i16>(std::max<int>(static_cast<int>(field), 1) - (1 << (layout.exponent_bits - 1)) + 1);
-  value.exponent = static_cast<i16>(value.top - layout.fraction_bits);
-  const i32 magnitude = static_cast<i32>(field == 0 ? fraction : fraction | 1u << layout.fraction_bits);
-  value.significand = negative ? -magnitude : magnitude;
-  if (format == TensorFormat::E4m3) {
-    value.nan = (word & 0x7f) == 0x7f;
-  } else if (field == mask) {
-    value.nan = fraction != 0;
-    value.infinite = fraction == 0;
+Addends unpack_sums(const u32* sums) {
+  Addends out;
+  for (int j = 0; j < kTileN; ++j) {
+    const i32 field = static_cast<i32>((sums[j] >> 23) & 0xff);
+    const i32 fraction = static_cast<i32>(sums[j] & 0x7fffff);
+    const i32 magnitude = field == 0 ? fraction : fraction | 0x800000;
+    out.significand[j] = sums[j] >> 31 ? -magnitude : magnitude;
+    out.top[j] = magnitude == 0 ? kNothing : std::max(field, 1) - 127;
   }
-  return value;
+  return out;
 }
 
-u32 fused_dot(const TensorValue* a, const TensorValue* b, int count, u32 c, TensorSum sum) {
-  bool nan = is_nan32(c);
-  bool plus = c == 0x7f800000u, minus = c == 0xff800000u;
-  for (int k = 0; k < count; ++k) {
-    const bool infinite = a[k].infinite || b[k].infinite;
-    const bool zero = a[k].significand == 0 || b[k].significand == 0;
-    nan |= a[k].nan || b[k].nan || (infinite && zero);
-    const bool negative = (a[k].significand < 0) != (b[k].significand < 0);
-    plus |= infinite && !negative;
-    minus |= infinite && negative;
-  }
-  if (nan || (plus && minus)) return kNan32;
-  if (plus || minus) return plus ? 0x7f800000u : 0xff800000u;
+// The part of a term at or above the kept bits, truncated toward zero. `up` scales its unit at the largest exponent.
+inline i32 align(i32 significand, i32 up, i32 down) {
+  const i32 magnitude = (significand < 0 ? -significand : significand) << up;
+  const i32 kept = magnitude >> std::min(down, 31);
+  return significand < 0 ? -kept : kept;
+}
 
-  u32 total = c;
-  for (int first = 0; first < count; first += sum.step) {
-    const int last = std::min(count, first + sum.step);
-    const Term addend = unpack_binary32(total);
-    int top = addend.significand != 0 ? addend.top : -1000;
-    for (int k = first; k < last; ++k) {
-      if (a[k].significand != 0 && b[k].significand != 0) top = std::max(top, a[k].top + b[k].top);
-    }
-    if (top == -1000) continue;  // nothing but zeros
-    const int lowest = top - sum.fraction_bits;
-    i64 exact = addend.significand != 0 ? align(addend, lowest) : 0;
-    for (int k = first; k < last; ++k) {
-      const i64 product = static_cast<i64>(a[k].significand) * b[k].significand;
-      if (product != 0) exact += align({product, a[k].exponent + b[k].exponent, 0}, lowest);
-    }
-    total = truncate(exact, lowest);
+// One fused step of one row of D: products first..last-1 on top of `sums`.
+void fuse(const FloatTile& tile, int i, int first, int last, int product_fraction, int fraction_bits, u32* sums) {
+  const Addends addends = unpack_sums(sums);
+  alignas(32) i32 top[kTileN];
+  for (int j = 0; j < kTileN; ++j) top[j] = addends.top[j];
+  for (int p = first; p < last; ++p) {
+    for (int j = 0; j < kTileN; ++j) top[j] = std::max(top[j], tile.a_top[i][p] + tile.b_top[p][j]);
   }
-  return total;
+  i64 exact[kTileN];
+  for (int j = 0; j < kTileN; ++j) exact[j] = align(addends.significand[j], fraction_bits - 23, top[j] - addends.top[j]);
+  // Eight terms of at most 28 bits fit a word.
+  for (int start = first; start < last; start += 8) {
+    alignas(32) i32 part[kTileN] = {};
+    for (int p = start; p < std::min(start + 8, last); ++p) {
+      for (int j = 0; j < kTileN; ++j) {
+        const i32 product = tile.a[i][p] * tile.b[p][j];
+        part[j] += align(product, fraction_bits - product_fraction, top[j] - tile.a_top[i][p] - tile.b_top[p][j]);
+      }
+    }
+    for (int j = 0; j < kTileN; ++j) exact[j] += part[j];
+  }
+  for (int j = 0; j < kTileN; ++j) {
+    if (top[j] > kNothing / 2) sums[j] = truncate(exact[j], top[j] - fraction_bits);
+  }
+}
+
+}  // namespace
+
+void unpack_tile(FloatTile& tile, TensorFormat a, TensorFormat b, int m, int k) {
+  for (int i = 0; i < m; ++i) {
+    tile.special_a[i] = 0;
+    for (int p = 0; p < k; ++p) {
+      const Unpacked x = unpack(a, tile.a_bits[i][p]);
+      tile.a[i][p] = x.significand;
+      tile.a_top[i][p] = x.top;
+      tile.special_a[i] |= x.kind != Kind::Finite;
+    }
+  }
+  for (int j = 0; j < kTileN; ++j) tile.special_b[j] = 0;
+  for (int p = 0; p < k; ++p) {
+    for (int j = 0; j < kTileN; ++j) {
+      const Unpacked y = unpack(b, tile.b_bits[p][j]);
+      tile.b[p][j] = y.significand;
+      tile.b_top[p][j] = y.top;
+      tile.special_b[j] |= y.kind != Kind::Finite;
+    }
+  }
+}
+
+void multiply_tile(FloatTile& tile, TensorFormat a, TensorFormat b, int m, int k, TensorSum sum) {
+  const int product_fraction = layout_of(a).fraction_bits + layout_of(b).fraction_bits;
+  for (int i = 0; i < m; ++i) {
+    u32 sums[kTileN];
+    std::copy(tile.c[i], tile.c[i] + kTileN, sums);
+    for (int first = 0; first < k; first += sum.step) {
+      fuse(tile, i, first, std::min(k, first + sum.step), product_fraction, sum.fraction_bits, sums);
+    }
+    for (int j = 0; j < kTileN; ++j) {
+      const bool special = tile.special_a[i] | tile.special_b[j] | ((tile.c[i][j] & 0x7f800000u) == 0x7f800000u);
+      u32 value = 0;
+      tile.d[i][j] = special && special_element(tile, a, b, i, j, k, value) ? value : sums[j];
+    }
+  }
 }
 
 }  // namespace warpath

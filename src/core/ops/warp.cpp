@@ -241,6 +241,26 @@ std::string bind_b2r(const InstrText& text, Instr& out) {
   return "";
 }
 
+// MOVM: transposes an 8x8 matrix of 16-bit elements; lane l holds columns 2 (l % 4) and the next of row l / 4.
+void exec_movm(Warp& warp, const Instr& in, u32 mask) {
+  const u32* row = warp.read_row(in.operands[1].reg);
+  const auto element = [row](u32 r, u32 c) { return row[r * 4 + c / 2] >> (c % 2 * 16) & 0xffffu; };
+  Row out;
+  for (u32 lane = 0; lane < kLanes; ++lane) {
+    const u32 r = lane / 4, c = lane % 4 * 2;
+    out.v[lane] = element(c, r) | element(c + 1, r) << 16;
+  }
+  write32(warp, in.operands[0].reg, out.v, mask);
+}
+
+std::string bind_movm(const InstrText& text, Instr& out) {
+  if (!text.has("16") || !text.has("MT88") || !has_shape(text, {OperandKind::Reg, OperandKind::Reg})) {
+    return "only 8x8 matrices of 16-bit elements";
+  }
+  out.exec = exec_movm;
+  return "";
+}
+
 constexpr std::array kOps = {
     OpDecl{"SHFL", "IDX UP DOWN BFLY", Pipe::Lsu, Latency::Variable, bind_shfl},
     OpDecl{"VOTE", "ANY ALL EQ", Pipe::Alu, Latency::Fixed, bind_vote},
@@ -254,6 +274,7 @@ constexpr std::array kOps = {
     OpDecl{"S2UR", "", Pipe::Adu, Latency::Variable, bind_s2ur},
     OpDecl{"CS2R", "32", Pipe::Alu, Latency::Fixed, bind_cs2r},
     OpDecl{"CS2UR", "32", Pipe::Uniform, Latency::Fixed, bind_cs2ur},
+    OpDecl{"MOVM", "16 MT88", Pipe::Lsu, Latency::Variable, bind_movm},
     OpDecl{"B2R", "RESULT", Pipe::Adu, Latency::Variable, bind_b2r},
 };
 

@@ -60,6 +60,12 @@ void Grid::make_runners(u32 threads) {
   }
 }
 
+u32 Grid::make_workers(u32 threads) {
+  if (runners_.empty()) make_runners(threads);
+  for (auto& runner : runners_) std::fill(runner->worker.slots.begin(), runner->worker.slots.end(), AccessSlot{});
+  return static_cast<u32>(runners_.size());
+}
+
 GridState Grid::step(u64 budget, u32 threads) {
   if (fault_) return GridState::Faulted;
   if (runners_.empty()) make_runners(threads);
@@ -159,7 +165,10 @@ Grid::Round Grid::run_round(Runner& runner, Cta& cta, u64& executed) {
 void Grid::raise_hang(const Cta& cta) {
   std::vector<GroupState> waiting;
   collect_groups(cta, waiting);
-  Fault fault{FaultKind::Hang, waiting.front().index, lowest_lane(waiting.front().mask)};
+  Fault fault{};
+  fault.kind = FaultKind::Hang;
+  fault.index = waiting.front().index;
+  fault.lane = lowest_lane(waiting.front().mask);
   fault.cta = cta.index;
   fault.warp = waiting.front().warp;
   fault.message = "every thread of the block waits and none can be released";

@@ -79,6 +79,15 @@ class Grid {
   const Row* thread_ids(u32 id) const { return &thread_ids_[std::size_t{id} * 3]; }
   void note(const Note& note, Worker& worker);
 
+  // For a timing model, which schedules warps itself: workers to run them with (fewer than `threads` when CTAs must not
+  // run side by side), and the CTAs.
+  u32 make_workers(u32 threads);
+  Worker& worker(u32 number) { return runners_[number]->worker; }
+  std::unique_ptr<Cta> make_cta() const { return std::make_unique<Cta>(spec_, rows_per_warp_); }
+  void start_cta(Cta& cta, u64 block, Worker& worker) const { cta.start(spec_, block, worker, banks_); }
+  // The grid stops with `fault`.
+  void fail(Fault fault) { fault_ = std::move(fault); }
+
  private:
   // A host thread's share of the grid: what it has resident and may continue.
   struct Runner {

@@ -18,6 +18,7 @@ ENTRY = 0x10  # st_other: a kernel
 RESERVED_SHARED = (
     1024  # bytes at the start of shared memory that sm_90 and newer count into a kernel's section
 )
+FIRST_RESERVING_SM = 90
 UNKNOWN_STACK = 0xFFFFFFFF  # MIN_STACK_SIZE of recursive code
 _CONSTANT = re.compile(r"\.nv\.constant(\d+)(?:\.(.+))?$")
 _INSTRUCTION = 16
@@ -262,7 +263,7 @@ class Cubin:
         section = self.elf.section(f".nv.shared.{name}")
         if section is None:
             return 0
-        reserved = RESERVED_SHARED if self.elf.section(".nv.shared.reserved.0") else 0
+        reserved = RESERVED_SHARED if self.sm >= FIRST_RESERVING_SM else 0
         return max(section.size - reserved, 0)
 
     @cached_property

@@ -39,11 +39,6 @@ _BANK_UNIT = 256  # captured: a bank of 0x22c bytes was declared as 0x300
 _LOCAL_UNIT = 16
 _FLOAT_ONE = constbank.float_bits(1.0)
 
-# Offsets of the high and low word of the grid barrier's address where the layout tables name no field for it;
-# read off the code of cooperative groups. Blackwell reads one of two copies, 0xa0 * SR_CgaSize bytes apart.
-_VOLTA_GRID_BARRIER = (0x8C, 0x90)
-_BLACKWELL_GRID_BARRIER_A = (0x1B4, 0x1B8)
-
 
 def pack_arguments(kernel: Kernel, arguments: Sequence[bytes]) -> bytes:
     """The parameter block: each argument at its offset, zeros between. Error 1 when they do not match."""
@@ -188,9 +183,7 @@ class _Builder:
     def _constants(self) -> bytes:
         layout = constbank.load_layout(self.spec.cbank0)
         fields = {name: value for name, value in self._fields(layout).items() if name in layout.fields}
-        return constbank.build(
-            layout, b"", param_base=self.param_base, unnamed=self._unnamed(layout), **fields
-        )
+        return constbank.build(layout, b"", param_base=self.param_base, **fields)
 
     def _fields(self, layout: Layout) -> dict[str, FieldValue]:
         """Values for every field that some layout names."""
@@ -224,7 +217,8 @@ class _Builder:
             "cooperative": int(configuration.cooperative),
             "grid_barrier_high": high,
             "grid_barrier_low": low,
-            "grid_barrier": low << 32 | high,  # code reads the high word first
+            "grid_barrier_high_a": high,  # Blackwell reads one of two copies, 0xa0 * SR_CgaSize bytes apart
+            "grid_barrier_low_a": low,
             "cluster_launch": int(cluster != (1, 1, 1)),
             "cluster": cluster,
             "cluster_size": x * y * z,
@@ -233,13 +227,6 @@ class _Builder:
             ),
             "grid_in_clusters": (grid[0] // x, grid[1] // y, grid[2] // z),
         }
-
-    def _unnamed(self, layout: Layout) -> dict[int, int]:
-        """Words that the layout table does not name but code reads."""
-        if not self.barrier_va or "grid_barrier_high" in layout.fields:
-            return {}
-        offsets = _BLACKWELL_GRID_BARRIER_A if "grid_barrier" in layout.fields else _VOLTA_GRID_BARRIER
-        return {offsets[0]: self.barrier_va >> 32, offsets[1]: self.barrier_va & 0xFFFFFFFF}
 
     def record(self, stream: int, submission: int) -> LaunchRecord:
         """What the report keeps."""

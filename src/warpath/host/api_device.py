@@ -227,7 +227,7 @@ def driver_init(_call: Call, flags: int) -> None:
         raise CudaError(Error.INVALID_VALUE, "cuInit takes no flags")
 
 
-@entry("cudaDeviceSynchronize", "cuCtxSynchronize")
+@entry("cudaDeviceSynchronize", "cuCtxSynchronize", waits=True)
 def device_synchronize(call: Call) -> None:
     """Wait for all work; reports what went wrong in it."""
     call.driver.synchronize()

@@ -67,11 +67,12 @@ def stream_wait_event(call: Call, stream: int, handle: int, _flags: int) -> None
 @entry("cudaEventQuery", "cuEventQuery")
 def event_query(call: Call, handle: int) -> None:
     """Error 600 until it has happened."""
-    if not call.driver.query_event(find_event(call, handle)):
+    event = find_event(call, handle)
+    if not call.runtime.query(lambda: call.driver.query_event(event)):
         raise CudaError(Error.NOT_READY)
 
 
-@entry("cudaEventSynchronize", "cuEventSynchronize")
+@entry("cudaEventSynchronize", "cuEventSynchronize", waits=True)
 def event_synchronize(call: Call, handle: int) -> None:
     """Wait until it has happened."""
     call.driver.wait_for_event(find_event(call, handle))

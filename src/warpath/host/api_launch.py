@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any
 
 from warpath.driver.error import CudaError, Error
@@ -238,8 +237,3 @@ def add_callback(call: Call, stream: int, function: int, argument: int, _flags: 
     call.driver.launch_host_function(
         target, lambda: runtime.run_host_function(process, function, stream, Error.SUCCESS.value, argument)
     )
-
-
-def pack_words(values: list[int]) -> bytes:
-    """Handles as an array of 64-bit words."""
-    return struct.pack(f"<{len(values)}Q", *values)

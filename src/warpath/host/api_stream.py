@@ -57,7 +57,7 @@ def stream_destroy(call: Call, handle: int) -> None:
     call.runtime.handles.drop(handle)
 
 
-@entry("cudaStreamSynchronize", "cuStreamSynchronize")
+@entry("cudaStreamSynchronize", "cuStreamSynchronize", waits=True)
 def stream_synchronize(call: Call, handle: int) -> None:
     """Wait for the stream's work."""
     call.driver.wait_for_stream(call.stream(handle))
@@ -66,7 +66,8 @@ def stream_synchronize(call: Call, handle: int) -> None:
 @entry("cudaStreamQuery", "cuStreamQuery")
 def stream_query(call: Call, handle: int) -> None:
     """Error 600 while work is left."""
-    if not call.driver.query_stream(call.stream(handle)):
+    stream = call.stream(handle)
+    if not call.runtime.query(lambda: call.driver.query_stream(stream)):
         raise CudaError(Error.NOT_READY)
 
 

@@ -41,12 +41,18 @@ class Entry:
     """A handler and how it is called.
 
     `context`: the call needs a context, and so creates one. `sets_error`: its failure becomes the thread's last
-    error (all runtime functions but those that report the last error).
+    error (all runtime functions but those that report the last error). `waits`: the call only waits, so it can be
+    broken off while the GPU works, to serve another thread, and made again.
     """
 
     handler: Handler
     context: bool
     sets_error: bool
+    waits: bool
+
+
+class GiveWay(Exception):
+    """Raised out of the GPU's work: the call in progress must make room or come to an end."""
 
 
 _ENTRIES: dict[tuple[str, int], Entry] = {}
@@ -54,7 +60,7 @@ _PER_THREAD = ("_ptsz", "_ptds")
 
 
 def entry(
-    *names: str, library: int = -1, context: bool = True, sets_error: bool = True
+    *names: str, library: int = -1, context: bool = True, sets_error: bool = True, waits: bool = False
 ) -> Callable[[Handler], Handler]:
     """Register a handler for API names; `library` 12 or 13 limits it to that runtime version."""
 
@@ -62,7 +68,7 @@ def entry(
         for name in names:
             if (name, library) in _ENTRIES:
                 raise ValueError(f"{name} has two handlers")
-            _ENTRIES[name, library] = Entry(handler, context, sets_error)
+            _ENTRIES[name, library] = Entry(handler, context, sets_error, waits)
         return handler
 
     return register

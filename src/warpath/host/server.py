@@ -37,8 +37,12 @@ class Service(Protocol):
         """A connection said hello. Returns the ranges this process has not mapped yet."""
         ...
 
-    def call(self, connection: Connection, payload: bytes) -> None:
-        """Serve one CALL and reply."""
+    def call(self, connection: Connection, payload: bytes) -> bool:
+        """Serve one CALL and reply; False when it gave way to others and is to be tried again."""
+        ...
+
+    def urgent(self, connection: Connection) -> bool:
+        """Whether a call must be served although another one is in progress, which waits for this thread."""
         ...
 
     def lost(self, connection: Connection) -> None:
@@ -98,7 +102,9 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._depth = 0
         self._more = True  # pending GPU work may exist
-        self._serving: dict[int, bool] = {}  # descriptor -> whether its input is put off
+        self._serving: set[int] = set()  # descriptors of connections whose frame is being handled
+        self._put_off: list[Connection] = []  # have something to say, but not now
+        self._parked: list[tuple[Connection, bytes]] = []  # calls that gave way
         self.watch(self._listener.fileno(), self._accept)
 
     def watch(self, fd: int, on_ready: Callable[[], None]) -> None:
@@ -121,16 +127,29 @@ class Server:
 
         self.watch(pidfd, on_exit)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a call has arrived that waits for the one in progress."""
+        return bool(self._put_off)
+
     def run(self) -> None:
         """Serve until the program ends; TimeoutError once the deadline has passed."""
         while not self.ended:
-            if not self._more:
-                self.pump(1.0)
-            elif not self.pump(IDLE_SECONDS):
-                self._more = self._service.idle()
-                while self._more and not self.ended and not self.pump(0.0):
-                    self._more = self._service.idle()
+            if not self.pump(0.0 if self._parked else IDLE_SECONDS if self._more else 1.0):
+                self._work()
+            parked, self._parked = self._parked, []
+            for connection, payload in parked:
+                self._guarded(connection, lambda c=connection, p=payload: self._call(c, p))
         self.drain()
+
+    def _work(self) -> None:
+        """Nothing arrived: let the GPU go on with what nobody waits for."""
+        if self._more and not self._parked:
+            self._depth += 1
+            try:
+                self._more = self._service.idle()
+            finally:
+                self._leave()
 
     def pump(self, timeout: float) -> bool:
         """Handle what has arrived, waiting up to `timeout` seconds for something; whether there was anything.
@@ -196,21 +215,41 @@ class Server:
         self._service.lost(connection)
 
     def _ready(self, connection: Connection) -> None:
-        """Frames of one connection; anything wrong with them ends that connection only."""
+        """Something arrived on a connection, or its end."""
         fd = connection.fileno()
-        if fd in self._serving:
-            self._interrupted(connection, fd)
+        if fd in self._serving or self._must_wait(connection):
+            if connection.closed_by_peer():
+                self._drop(connection)
+            else:
+                self._poll.unregister(fd)
+                self._put_off.append(connection)
             return
+        self._serving.add(fd)
         try:
-            self._serving[fd] = False
-            try:
-                got = connection.receive()
-                while got is not None:
-                    self._handle(connection, *got)
-                    got = connection.pending()
-            finally:
-                if self._serving.pop(fd) and connection.fileno() == fd:
-                    self._poll.modify(fd, select.EPOLLIN)
+            self._guarded(connection, lambda: self._frames(connection))
+        finally:
+            self._serving.discard(fd)
+
+    def _must_wait(self, connection: Connection) -> bool:
+        """One call at a time: a thread's call waits, unless the call in progress waits for that thread."""
+        hello = connection.hello
+        return (
+            self._depth > 0
+            and hello is not None
+            and not hello.worker
+            and not self._service.urgent(connection)
+        )
+
+    def _frames(self, connection: Connection) -> None:
+        got = connection.receive()
+        while got is not None:
+            self._handle(connection, *got)
+            got = connection.pending()
+
+    def _guarded(self, connection: Connection, action: Callable[[], None]) -> None:
+        """Whatever is wrong with a connection ends that connection only."""
+        try:
+            action()
         except ConnectionLost:
             self._drop(connection)
         except ProtocolError as error:
@@ -218,14 +257,6 @@ class Server:
             with contextlib.suppress(ConnectionLost):
                 connection.send(Kind.REFUSE, str(error).encode())
             self._drop(connection)
-
-    def _interrupted(self, connection: Connection, fd: int) -> None:
-        """Something happened on a connection whose call is still being served: data must wait, an end is an end."""
-        if self._serving[fd] or connection.closed_by_peer():
-            self._drop(connection)
-        else:
-            self._serving[fd] = True
-            self._poll.modify(fd, 0)
 
     def _handle(self, connection: Connection, kind: Kind, payload: bytes) -> None:
         if kind is Kind.HELLO and connection.hello is None:
@@ -243,9 +274,19 @@ class Server:
         self._depth += 1
         self._more = True
         try:
-            self._service.call(connection, payload)
+            if not self._service.call(connection, payload):
+                self._parked.append((connection, payload))
         finally:
-            self._depth -= 1
+            self._leave()
+
+    def _leave(self) -> None:
+        """A call has ended: when no other is in progress, those that were put off may speak."""
+        self._depth -= 1
+        if self._depth == 0:
+            put_off, self._put_off = self._put_off, []
+            for connection in put_off:
+                if connection.fileno() >= 0:
+                    self._poll.register(connection.fileno(), select.EPOLLIN)
 
     def _welcome(self, connection: Connection, payload: bytes) -> None:
         connection.hello = parse_hello(payload)

@@ -9,6 +9,7 @@ status = Session(path, arguments, driver, arena, shim).run()
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -24,7 +25,7 @@ from warpath.host import api
 from warpath.host.api_pool import Pool
 from warpath.host.connection import Connection, ConnectionLost
 from warpath.host.device import RUNTIME_VERSIONS
-from warpath.host.dispatch import Call, Resolved, resolve
+from warpath.host.dispatch import Call, GiveWay, Resolved, resolve
 from warpath.host.process import Child, ExitStatus
 from warpath.host.protocol import Kind, ProtocolError, Range, parse_answer, parse_call, words
 from warpath.host.server import ProgramEnded, Server, parent_of
@@ -42,6 +43,7 @@ api.load()
 
 KEEP_CALLS = 200_000
 YIELD_SECONDS = 0.001
+QUERY_SECONDS = 0.005
 KEEP_STDOUT = 16 << 20
 TIMED_OUT = 124
 MASK = (1 << 64) - 1
@@ -84,7 +86,9 @@ class Runtime:
         self.default_pool = self.pool = Pool()
         self.node_handles: dict[tuple[Graph, int], int] = {}
         self.device_flags = 0
+        self._waits: list[bool] = []  # for each call in progress, whether it can be broken off
         self._yielded = 0.0
+        self._query_until = math.inf
         driver.on_output = self.output
         driver.poll = self.yield_to_host
         self.api: list[ApiRecord] = []
@@ -115,27 +119,32 @@ class Runtime:
         device = Range(SHARED_WINDOW, self.arena.base - SHARED_WINDOW, shared=False)
         return (Range(self.arena.base, self.arena.size, shared=True), device)
 
-    def call(self, connection: Connection, payload: bytes) -> None:
-        """Serve one call and reply."""
+    def call(self, connection: Connection, payload: bytes) -> bool:
+        """Serve one call and reply; False when it gave way to another thread and has to be made again."""
         name, arguments = parse_call(payload)
         hello = connection.hello
         resolved = None if hello is None else resolve(name, hello.library)
         if hello is None or resolved is None or len(arguments) != resolved.words:
             raise ProtocolError(f"a call of {name[:40]!r} with {len(arguments)} words")
         process = self._process(connection)
-        call = Call(
-            name, hello.library, resolved.per_thread, connection, process, process.thread(hello.tid), self
-        )
-        self._detail = ""
-        started = time.monotonic_ns()
+        thread = process.thread(hello.tid)
+        call = Call(name, hello.library, resolved.per_thread, connection, process, thread, self)
+        if thread.call_started == 0:
+            thread.call_started = time.monotonic_ns()
         typed = resolved.decode(arguments)
+        self._detail = ""
         self._active.append(connection)
+        self._waits.append(resolved.entry is not None and resolved.entry.waits)
         try:
             result = self._serve(call, resolved, typed)
             if self._unprinted:
                 self._print(connection)
+        except GiveWay:
+            return False
         finally:
             self._active.pop()
+            self._waits.pop()
+        started, thread.call_started = thread.call_started, 0
         if len(self.api) < KEEP_CALLS:
             took = time.monotonic_ns() - started
             self.api.append(
@@ -143,6 +152,17 @@ class Runtime:
             )
         self.calls += 1
         connection.reply(result & MASK)
+        return True
+
+    def urgent(self, connection: Connection) -> bool:
+        """Calls that a host function makes, since the call in progress waits for it."""
+        hello = connection.hello
+        return hello is not None and self._on_worker(self._process(connection), hello.tid)
+
+    @staticmethod
+    def _on_worker(process: ProcessState, tid: int) -> bool:
+        worker = process.worker
+        return worker is not None and worker.hello is not None and worker.hello.tid == tid
 
     def lost(self, connection: Connection) -> None:
         """Forget a worker that is gone; process state stays, other threads may come."""
@@ -151,8 +171,14 @@ class Runtime:
                 process.worker = None
 
     def idle(self) -> bool:
-        """Let the GPU work on what is pending."""
-        return self.driver.advance()
+        """Let the GPU work on what is pending, until there is a call to serve."""
+        self._waits.append(True)
+        try:
+            return self.driver.advance()
+        except GiveWay:
+            return True
+        finally:
+            self._waits.pop()
 
     def complain(self, message: str) -> None:
         """A line on stderr, once per text."""
@@ -187,7 +213,11 @@ class Runtime:
         )
 
     def yield_to_host(self) -> None:
-        """Serve other threads while one waits for the GPU, once per ms; ProgramEnded when the program is gone."""
+        """Called between steps of the GPU: look at the outside world once per ms.
+
+        ProgramEnded when the program is gone. GiveWay when another thread's call has arrived and the one in
+        progress can be made again, or when a query has taken its time.
+        """
         now = time.monotonic()
         if self.server is None or now - self._yielded < YIELD_SECONDS:
             return
@@ -195,6 +225,18 @@ class Runtime:
         self.server.pump(0.0)
         if self.server.ended:
             raise ProgramEnded
+        if (self._waits and self._waits[-1] and self.server.waiting) or now > self._query_until:
+            raise GiveWay
+
+    def query(self, ask: Callable[[], bool]) -> bool:
+        """Ask the driver whether work is finished, giving the GPU a moment for it; False when it takes longer."""
+        self._query_until = time.monotonic() + QUERY_SECONDS
+        try:
+            return ask()
+        except GiveWay:
+            return False
+        finally:
+            self._query_until = math.inf
 
     def reset(self) -> None:
         """`cudaDeviceReset`: the driver frees everything, and all handles but those of the program's own code go."""
@@ -242,6 +284,8 @@ class Runtime:
                     raise CudaError(
                         Error.INITIALIZATION_ERROR, "the parent used CUDA before it forked this process"
                     )
+                if self._on_worker(call.process, call.thread.tid):
+                    raise CudaError(Error.NOT_PERMITTED, "host functions must not make CUDA calls")
                 self._need_context(call)
             return entry.handler(call, *arguments) or 0
         except CudaError as error:

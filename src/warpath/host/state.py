@@ -156,6 +156,7 @@ class ThreadState:
     contexts: list[int] = field(default_factory=list[int])  # the driver API's context stack
     default_stream: Stream | None = None  # the per-thread one, made when first used
     capture_mode: int = 0
+    call_started: int = 0  # ns, while a call is in progress or has given way
 
 
 @dataclass(slots=True)

@@ -44,4 +44,21 @@ _FUNCTIONS = [
     code("bf16.from", "r0 = __bfloat16_as_ushort(__float2bfloat16_rd(F(w0))); r1 = __bfloat16_as_ushort(__float2bfloat16_ru(F(w0))); "
          "r2 = __bfloat16_as_ushort(__int2bfloat16_rn((int)w0)); r3 = __bfloat16_as_ushort(__uint2bfloat16_rz(w0));", ("f32",), 4),
 ]  # fmt: skip
-FORMS: list[Form] = _ARITHMETIC + _SOURCES + _FUNCTIONS
+# every bfloat16 value
+_ALL = [
+    code(
+        "all.oob",
+        " ".join(
+            f'asm volatile("fma.rn.oob.bf16 %0, %1, %2, %3;" : "=h"(o{i}) : {operands});'
+            for i, operands in enumerate(
+                ('"h"(a), "h"(one), "h"(two)', '"h"(one), "h"(a), "h"(two)', '"h"(two), "h"(one), "h"(a)')
+            )
+        ).join(("unsigned short a = w0, one = 0x3f80, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")),
+        ("all16",),
+        3,
+        "HFMA2",
+    ),
+    ptx("ex2.approx.ftz.bf16", "h:h", "MUFU", inputs=("all16",), name="all.ex2"),
+    ptx("tanh.approx.bf16", "h:h", "MUFU", inputs=("all16",), name="all.tanh"),
+]
+FORMS: list[Form] = _ALL + _ARITHMETIC + _SOURCES + _FUNCTIONS

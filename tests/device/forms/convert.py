@@ -67,6 +67,10 @@ _FP8 = [
     ),
     *(ptx(f"cvt.rn{relu}.f16x2.{t}", "u:h", "F2FP", inputs=("bytes2",)) for t in ("e4m3x2", "e5m2x2") for relu in ("", ".relu")),
 ]
+# every pair of bytes
+_FP8 += [
+    ptx(f"cvt.rn.f16x2.{t}", "u:h", "F2FP", inputs=("all16",), name=f"all.{t}") for t in ("e4m3x2", "e5m2x2")
+]
 _INT_INT = [
     ptx(f"cvt{sat}.{o}.{i}", f"{_LETTER[o]}:{_LETTER[i]}", name=f"i2i{sat}.{o}.{i}")
     for i in ("s32", "u32", "s64", "u64", "s16")

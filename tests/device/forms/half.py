@@ -59,4 +59,21 @@ _FUNCTIONS = [
     code("half2int", "__half a = __ushort_as_half(w0); r0 = __half2int_rn(a); r1 = __half2uint_rz(a); r2 = __half2short_rd(a); "
          "r3 = (unsigned)__half2ll_ru(a);", ("f16",), 4),
 ]  # fmt: skip
-FORMS: list[Form] = _ARITHMETIC + _SOURCES + _FUNCTIONS
+# every binary16 value
+_ALL = [
+    code(
+        "all.oob",
+        " ".join(
+            f'asm volatile("fma.rn.oob.f16 %0, %1, %2, %3;" : "=h"(o{i}) : {operands});'
+            for i, operands in enumerate(
+                ('"h"(a), "h"(one), "h"(two)', '"h"(one), "h"(a), "h"(two)', '"h"(two), "h"(one), "h"(a)')
+            )
+        ).join(("unsigned short a = w0, one = 0x3c00, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")),
+        ("all16",),
+        3,
+        "HFMA2",
+    ),
+    *(ptx(f"{op}.approx.f16", "h:h", "MUFU", inputs=("all16",), name=f"all.{op}") for op in ("ex2", "tanh")),
+    code("all.int", "__half a = __ushort_as_half(w0); r0 = __half2int_rn(a); r1 = __half2int_ru(a);", ("all16",), 2, "F2I"),
+]
+FORMS: list[Form] = _ALL + _ARITHMETIC + _SOURCES + _FUNCTIONS

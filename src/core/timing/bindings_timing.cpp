@@ -1,0 +1,140 @@
+#include "timing/bindings_timing.hpp"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include "timing/timed_grid.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace warpath {
+namespace {
+
+nb::bytes pack(const std::vector<u64>& values) {
+  return nb::bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(u64));
+}
+
+nb::dict l1_dict(const SmCounters& counters) {
+  static constexpr const char* kNames[kL1Ops] = {"global_ld", "global_st", "global_atom", "global_red", "local_ld", "local_st"};
+  nb::dict out;
+  for (u32 i = 0; i < kL1Ops; ++i) {
+    const L1Counts& own = counters.l1[i];
+    nb::dict row;
+    row["requests"] = own.requests;
+    row["sectors"] = own.sectors;
+    row["hits"] = own.sector_hits;
+    row["wavefronts"] = own.wavefronts;
+    row["lines"] = own.lines;
+    out[kNames[i]] = row;
+  }
+  return out;
+}
+
+nb::dict shared_dict(const SmCounters& counters) {
+  static constexpr const char* kNames[kSharedOps] = {"ld", "st", "atom"};
+  nb::dict out;
+  for (u32 i = 0; i < kSharedOps; ++i) {
+    nb::dict row;
+    row["requests"] = counters.shared[i].requests;
+    row["wavefronts"] = counters.shared[i].wavefronts;
+    row["conflicts"] = counters.shared[i].conflicts;
+    out[kNames[i]] = row;
+  }
+  return out;
+}
+
+nb::dict memory_dict(const MemoryCounts& counts) {
+  nb::dict out;
+  out["dram_read_bytes"] = counts.dram_read_bytes;
+  out["dram_write_bytes"] = counts.dram_write_bytes;
+  out["l2_sectors"] = counts.l2_sectors;
+  out["read_sectors"] = counts.read_sectors;
+  out["read_hits"] = counts.read_hits;
+  out["write_sectors"] = counts.write_sectors;
+  out["write_hits"] = counts.write_hits;
+  out["other_sectors"] = counts.other_sectors;
+  out["other_hits"] = counts.other_hits;
+  out["read_requests"] = counts.read_requests;
+  out["write_requests"] = counts.write_requests;
+  out["reduce_requests"] = counts.reduce_requests;
+  out["atomic_requests"] = counts.atomic_requests;
+  out["cas_requests"] = counts.cas_requests;
+  return out;
+}
+
+// Per instruction: a row of kStalls counts each, packed; and columns of memory counts.
+nb::dict instruction_dict(const SmCounters& counters) {
+  nb::dict out;
+  std::vector<u64> stalls;
+  for (const auto& row : counters.stalls) stalls.insert(stalls.end(), row.begin(), row.end());
+  out["stalls"] = pack(stalls);
+  const std::pair<const char*, u64 MemoryInstrCount::*> columns[] = {{"requests", &MemoryInstrCount::requests},
+                                                                     {"sectors", &MemoryInstrCount::sectors},
+                                                                     {"lines", &MemoryInstrCount::lines},
+                                                                     {"wavefronts", &MemoryInstrCount::wavefronts},
+                                                                     {"conflicts", &MemoryInstrCount::conflicts}};
+  for (const auto& [name, member] : columns) {
+    std::vector<u64> values;
+    for (const MemoryInstrCount& row : counters.memory) values.push_back(row.*member);
+    out[name] = pack(values);
+  }
+  return out;
+}
+
+nb::dict result(const TimedGrid& grid) {
+  const TimedResult own = grid.result();
+  nb::dict out;
+  out["cycles"] = own.cycles;
+  out["front_cycles"] = own.front_cycles;
+  out["drain_cycles"] = own.drain_cycles;
+  out["active_cycles"] = own.active_cycles;
+  out["warp_cycles"] = own.sm.warp_cycles;
+  out["issued"] = own.sm.issued;
+  out["instruction_fetches"] = own.instruction_fetches;
+  out["l1"] = l1_dict(own.sm);
+  out["shared"] = shared_dict(own.sm);
+  out["memory"] = memory_dict(own.memory);
+  out["instructions"] = instruction_dict(own.sm);
+  out["sm_active"] = pack(own.sm_active);
+  nb::dict stalls;
+  for (std::size_t s = 0; s < kStalls; ++s) {
+    u64 sum = 0;
+    for (const auto& row : own.sm.stalls) sum += row[s];
+    stalls[nb::str(kStallNames[s].data(), kStallNames[s].size())] = sum;
+  }
+  out["stalls"] = stalls;
+  return out;
+}
+
+const char* step(TimedGrid& grid, u64 budget, u32 threads) {
+  GridState state;
+  {
+    nb::gil_scoped_release release;
+    state = grid.step(budget, threads);
+  }
+  static const char* const names[] = {"running", "done", "fault"};
+  return names[static_cast<int>(state)];
+}
+
+}  // namespace
+
+void bind_timing(nb::module_& m) {
+  nb::class_<MemorySystem>(m, "MemorySystem")
+      .def("__init__",
+           [](MemorySystem* self, const std::map<std::string, u64>& params) {
+             new (self) MemorySystem(TimingParams::from(params));
+           },
+           "params"_a)
+      .def("flush", &MemorySystem::flush);
+  nb::class_<TimedGrid>(m, "TimedGrid")
+      .def(nb::init<Grid&, MemorySystem&, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("step", step, "budget"_a, "threads"_a = 1)
+      .def("result", result);
+  nb::list names;
+  for (std::string_view name : kStallNames) names.append(nb::str(name.data(), name.size()));
+  m.attr("STALLS") = nb::tuple(names);
+}
+
+}  // namespace warpath

@@ -1,0 +1,171 @@
+#include "timing/decode.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace warpath {
+namespace {
+
+bool any_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "@P0 LDG.E.64 R4, [R2]" -> "LDG.E.64"
+std::string opcode_of(const Program& program, u32 index) {
+  std::string text = program.text(index);
+  if (!text.empty() && text[0] == '@') text.erase(0, text.find(' ') + 1);
+  return text.substr(0, text.find(' '));
+}
+
+bool has_part(const std::string& opcode, std::string_view part) {
+  std::size_t at = 0;
+  while ((at = opcode.find('.', at)) != std::string::npos) {
+    const std::size_t end = opcode.find('.', ++at);
+    if (std::string_view(opcode).substr(at, end == std::string::npos ? end : end - at) == part) return true;
+  }
+  return false;
+}
+
+u32 registers_of_width(const std::string& opcode) { return has_part(opcode, "128") ? 4 : has_part(opcode, "64") ? 2 : 1; }
+
+IssueClass class_of_pipe(Pipe pipe, std::string_view name, const std::string& opcode) {
+  switch (pipe) {
+    case Pipe::Alu: return IssueClass::Int;
+    case Pipe::Fma: return IssueClass::Fp32;
+    case Pipe::FmaHeavy:
+      return has_part(opcode, "WIDE") || has_part(opcode, "HI") ? IssueClass::ImadWide : IssueClass::Imad;
+    case Pipe::Fp16: return IssueClass::Half;
+    case Pipe::Fp64: return IssueClass::Fp64;
+    case Pipe::Xu: return IssueClass::Xu;
+    case Pipe::Uniform: return IssueClass::Uniform;
+    case Pipe::Tensor: return IssueClass::Tensor;
+    case Pipe::Cbu: return name == "BRA" || name == "EXIT" ? IssueClass::Branch : IssueClass::Free;
+    case Pipe::Tex: return IssueClass::Tex;
+    case Pipe::Lsu: return IssueClass::Lg;
+    case Pipe::Adu: return IssueClass::Mio;
+    case Pipe::None: break;
+  }
+  return IssueClass::Free;
+}
+
+void set_memory(std::string_view name, const std::string& opcode, const Instr& in, TimedOp& op) {
+  const bool shared = any_of(name, {"LDS", "STS", "ATOMS", "LDSM", "STSM"});
+  op.kind = TimedKind::Memory;
+  op.issue = shared ? IssueClass::Mio : IssueClass::Lg;
+  op.answers_long = !shared;
+  op.is_load = name.starts_with("LD") || name.starts_with("ATOM");
+  op.reduces = name == "RED" || name == "REDG";
+  const bool strong = has_part(opcode, "STRONG") || has_part(opcode, "MMIO");
+  op.bypass = op.reduces || name.starts_with("ATOMG") || name == "ATOM" || (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA"));
+  u32 operands = 0;
+  for (u32 i = 0; i < in.operand_count; ++i) {
+    const Operand& source = in.operands[i];
+    if (source.kind == OperandKind::Mem && source.reg != kRZ && !source.base_uniform) {
+      operands += has_part(opcode, "E") && !source.addr_u32 ? 2 : 1;
+    }
+    const bool data = source.kind == OperandKind::Reg && (!op.is_load || i > 1) && source.reg != kRZ;
+    if (data) operands += registers_of_width(opcode);
+  }
+  op.late_operands = static_cast<u8>(operands);
+}
+
+void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const Instr& in, const TimingParams& params,
+              TimedOp& op) {
+  op.issue = class_of_pipe(pipe, name, opcode);
+  if (any_of(name, {"LDG", "STG", "LD", "ST", "LDL", "STL", "LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOM", "ATOMG",
+                    "ATOMS", "RED", "REDG"})) {
+    set_memory(name, opcode, in, op);
+  } else if (name == "LDC" || name == "LDCU") {
+    op.kind = TimedKind::Constant;
+    op.issue = IssueClass::Mio;
+    op.latency = static_cast<u16>(params.constant_latency);
+  } else if (any_of(name, {"S2R", "S2UR", "B2R", "MATCH", "REDUX", "CREDUX", "R2UR"})) {
+    op.kind = TimedKind::Special;
+    if (name == "R2UR") op.latency = static_cast<u16>(params.uniform_latency);
+    op.issue = name == "R2UR" ? IssueClass::Int : IssueClass::Mio;
+    if (name == "R2UR") op.kind = TimedKind::Unit;
+    else op.latency = static_cast<u16>(params.special_latency);
+  } else if (name == "SHFL") {
+    op.kind = TimedKind::Shuffle;
+    op.issue = IssueClass::Mio;
+    op.latency = static_cast<u16>(params.shuffle_latency);
+  } else if (name == "BAR") {
+    op.kind = TimedKind::Barrier;
+    op.issue = IssueClass::Free;
+  } else if (any_of(name, {"BRA", "BRX", "BRXU", "CALL", "RET", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "JMP"})) {
+    op.kind = TimedKind::Branch;
+  } else if (name == "EXIT") {
+    op.kind = TimedKind::Exit;
+  } else if (any_of(name, {"MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL"})) {
+    op.kind = name == "MEMBAR" ? TimedKind::Fence : TimedKind::Fixed;
+    op.issue = IssueClass::Free;
+  } else if (name == "DEPBAR" || name == "LDGDEPBAR") {
+    op.kind = name == "DEPBAR" ? TimedKind::Depbar : TimedKind::Fixed;
+    op.issue = IssueClass::Free;
+    for (u32 i = 0; i < in.operand_count; ++i) {
+      if (in.operands[i].kind == OperandKind::Scoreboard) op.depbar_sb = static_cast<u8>(in.operands[i].reg);
+      if (in.operands[i].kind == OperandKind::Imm) op.depbar_count = static_cast<u8>(in.operands[i].value);
+    }
+  } else if (name == "NANOSLEEP") {
+    op.kind = TimedKind::Sleep;
+  } else if (op.issue == IssueClass::Xu || op.issue == IssueClass::Fp64 || op.issue == IssueClass::Tensor) {
+    op.kind = TimedKind::Unit;
+    op.latency = static_cast<u16>(op.issue == IssueClass::Xu     ? params.xu_latency
+                                  : op.issue == IssueClass::Fp64 ? params.fp64_latency
+                                                                 : params.tensor_latency);
+  } else if (op.issue == IssueClass::Lg) {
+    op.issue = IssueClass::Free;  // QSPC and other address arithmetic
+  }
+}
+
+// Registers in the operand slots that the collector fetches at issue, and the constant operand's cache line.
+void set_operands(const Instr& in, TimedOp& op) {
+  const bool collected = op.kind == TimedKind::Fixed || op.kind == TimedKind::Unit;
+  u32 slot = 0;
+  bool destination = true;
+  for (u32 i = 0; i < in.operand_count; ++i) {
+    const Operand& source = in.operands[i];
+    if (source.kind == OperandKind::Const && !source.generic_uniform64 && op.kind != TimedKind::Constant) {
+      const u64 line = (u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
+      op.const_line = static_cast<u16>(line);
+    }
+    const bool any_source = source.kind == OperandKind::Reg || source.kind == OperandKind::UReg ||
+                            source.kind == OperandKind::Imm || source.kind == OperandKind::Const;
+    if (!any_source) continue;
+    if (destination && source.kind != OperandKind::Imm && source.kind != OperandKind::Const) {
+      destination = false;
+      continue;
+    }
+    destination = false;
+    if (collected && slot < 3) {
+      op.sources[slot] = source.kind == OperandKind::Reg && source.reg != kRZ ? static_cast<u8>(source.reg) : 255;
+      ++slot;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params) {
+  std::vector<TimedOp> ops(program.size() + 1);
+  for (u32 index = 0; index < program.size(); ++index) {
+    const Instr& in = program.instructions()[index];
+    TimedOp& op = ops[index];
+    op.stall = std::max<u8>(in.control.stall, 1);
+    op.yield = in.control.yield;
+    op.wait_mask = in.control.wait_mask;
+    op.write_sb = in.control.write_barrier;
+    op.read_sb = in.control.read_barrier;
+    op.reuse = in.control.reuse;
+    if (in.op == nullptr) continue;
+    set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
+    set_operands(in, op);
+    if (op.kind == TimedKind::Constant && in.operand_count > 1 && !in.operands[1].generic_uniform64) {
+      const Operand& source = in.operands[1];
+      op.const_line = static_cast<u16>(u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
+    }
+  }
+  return ops;
+}
+
+}  // namespace warpath

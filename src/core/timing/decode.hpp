@@ -1,0 +1,52 @@
+// What the clock needs to know of an instruction, worked out once per program.
+#pragma once
+
+#include <vector>
+
+#include "exec/program.hpp"
+#include "timing/params.hpp"
+
+namespace warpath {
+
+enum class TimedKind : u8 {
+  Fixed,     // results by stall count alone
+  Unit,      // a unit of the sub-partition that answers through a scoreboard: XU, FP64, tensor
+  Special,   // special registers, through the MIO queue
+  Constant,  // LDC: indexed constants, through the MIO queue
+  Shuffle,
+  Memory,    // loads, stores, atomics: what it touched is known once it has executed
+  Barrier,   // BAR and what reads it
+  Branch,
+  Exit,
+  Fence,
+  Depbar,
+  Sleep,
+};
+
+inline constexpr u16 kNoLine = 0xffff;
+inline constexpr u32 kConstLineBits = 6;  // constant caches hold 64-byte lines
+
+struct TimedOp {
+  TimedKind kind = TimedKind::Fixed;
+  IssueClass issue = IssueClass::Free;
+  u8 stall = 0;
+  bool yield = false;
+  u8 wait_mask = 0;
+  u8 write_sb = 7;
+  u8 read_sb = 7;
+  u8 reuse = 0;
+  u8 sources[3] = {255, 255, 255};  // registers read by the operand slots A, B, C
+  u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
+  bool is_load = false;
+  bool reduces = false;             // an atomic that returns nothing
+  bool bypass = false;              // not served by L1
+  bool answers_long = false;        // its scoreboard wait is a long one
+  u16 const_line = kNoLine;         // bank and line of its constant operand
+  u16 latency = 0;                  // issue to answer of Unit, Special and the like
+  u8 depbar_sb = 7;
+  u8 depbar_count = 0;
+};
+
+std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params);
+
+}  // namespace warpath

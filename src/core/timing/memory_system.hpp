@@ -1,0 +1,101 @@
+// Everything behind the SMs that a model GPU keeps between launches: crossbar, L2 with its dirty lines, DRAM.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "timing/fetch.hpp"
+#include "timing/params.hpp"
+#include "timing/resource.hpp"
+#include "timing/traffic.hpp"
+
+namespace warpath {
+
+struct MemoryCounts {
+  u64 dram_read_bytes = 0, dram_write_bytes = 0;
+  u64 l2_sectors = 0;         // every sector looked up, the fabric between partitions included
+  u64 read_sectors = 0, read_hits = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
+  u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
+};
+
+// One L2 partition's tags: set-associative over 128-byte lines, valid and dirty bits per sector.
+class L2Tags {
+ public:
+  struct Line {
+    u64 tag = ~u64{0};
+    u32 stamp = 0;
+    u8 valid = 0;
+    u8 dirty = 0;
+  };
+  L2Tags(u64 bytes, u32 ways);
+
+  Line* find(u64 line);
+  // Makes room for `line`; `victim` receives what was there.
+  Line* replace(u64 line, Line& victim);
+  void clear();
+  // The oldest dirty line of the set when the set holds more than `limit` of them, else null.
+  Line* oldest_dirty(u64 line, u32 limit);
+
+ private:
+  Line* set_of(u64 line);
+  u32 ways_;
+  u64 sets_;
+  u32 clock_ = 0;
+  std::vector<Line> lines_;
+};
+
+class MemorySystem {
+ public:
+  explicit MemorySystem(const TimingParams& params);
+
+  const TimingParams& params() const { return params_; }
+  // Throws away all contents: what ncu does before each pass with --cache-control all.
+  void flush();
+  // Time starts again at 0: ports and queues are empty, contents stay.
+  void begin_launch();
+
+  // Handles requests in the order given (time, SM, issue) and appends each one's reply to `replies[sm]`.
+  void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies);
+
+  const MemoryCounts& counts() const { return counts_; }
+  void add_dram_read(u64 bytes) { counts_.dram_read_bytes += bytes; }
+  CodeHome& code() { return code_; }
+  // Code of another program, or of the same program after a flush, is not near the SMs.
+  void use_code(u64 id, u32 lines);
+  void code_is_warm();
+  // No request before `now` will come any more.
+  void forget(Cycle now);
+
+ private:
+  struct Place {
+    u32 partition, slice, channel;
+  };
+  struct Channel {
+    Server bus;
+    u32 writes = 0;  // accesses gathered for the next batch
+  };
+
+  Place place_of(u64 line) const;
+  u64 serve_read(const Request& request, const Place& home, u64 at_256, u32 near);
+  u64 serve_write(const Request& request, const Place& home, u64 at_256, u32 near);
+  u64 read_home(const Request& request, const Place& home, u64 at_256, u8& hit);
+  u64 fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, u64 at_256);
+  L2Tags::Line* allocate(u32 partition, u64 line, u64 at_256);
+  void write_back(u64 line, u8 sectors, u64 at_256);
+  u64 dram_access(u32 channel, u64 at_256, u32 accesses);
+  u64 refreshed(u32 channel, u64 at_256) const;
+
+  TimingParams params_;
+  u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
+  std::vector<L2Tags> partitions_;
+  std::vector<Server> slices_;
+  std::vector<Channel> channels_;
+  std::vector<Calendar> reply_ports_;  // by SM
+  std::vector<Calendar> gpc_ports_;
+  std::vector<u8> distances_;  // by SM and slice, cycles each way
+  MemoryCounts counts_;
+  CodeHome code_;
+  u64 code_id_ = 0;
+};
+
+}  // namespace warpath

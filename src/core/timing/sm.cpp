@@ -1,0 +1,374 @@
+#include "timing/sm.hpp"
+
+#include <algorithm>
+
+namespace warpath {
+namespace {
+
+constexpr Stall throttle_reason(IssueClass c) {
+  switch (c) {
+    case IssueClass::Xu:  // behind the MIO queue
+    case IssueClass::Mio: return Stall::MioThrottle;
+    case IssueClass::Lg: return Stall::LgThrottle;
+    case IssueClass::Tex: return Stall::TexThrottle;
+    default: return Stall::MathPipeThrottle;
+  }
+}
+
+}  // namespace
+
+TimedSm::TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters)
+    : context_(context), params_(*context.params), id_(id), worker_(worker), counters_(counters),
+      parts_(params_.sub_partitions), warps_(params_.max_warps), instructions_(params_, context.code_lines),
+      immediate_constants_(params_.imc_lines, params_.imc_latency),
+      indexed_constants_(params_.imc_lines, params_.idc_latency), l1_(context.l1_bytes, params_.l1_ways) {
+  for (SubPartition& part : parts_) {
+    part.mio = CreditQueue(params_.mio_credits);
+    part.lg = CreditQueue(params_.mio_credits);
+  }
+}
+
+void TimedSm::start(std::unique_ptr<Cta> cta, Cycle at) {
+  u32 index = 0;
+  while (index < resident_.size() && resident_[index].cta != nullptr) ++index;
+  if (index == resident_.size()) resident_.emplace_back();
+  Resident& resident = resident_[index];
+  resident.warps.clear();
+  resident.running = static_cast<u32>(cta->warps.size());
+  resident.started = resident.finish = at;
+  ++residents_;
+  // Warp w goes to sub-partition (first + w) mod 4; the first is the emptiest, so that one-warp CTAs spread.
+  const u32 parts = params_.sub_partitions;
+  u32 first = 0;
+  for (u32 p = 1; p < parts; ++p) {
+    if (__builtin_popcount(parts_[p].occupied) < __builtin_popcount(parts_[first].occupied)) first = p;
+  }
+  for (Warp& warp : cta->warps) {
+    const u32 p = (first + warp.id) % parts;
+    SubPartition& part = parts_[p];
+    const u32 slots = params_.max_warps / parts;
+    u32 slot = 0;
+    while (slot + 1 < slots && ((part.occupied >> slot) & 1) != 0) ++slot;
+    const u16 number = static_cast<u16>(p * slots + slot);
+    TimedWarp& timed = warps_[number];
+    timed = TimedWarp{};
+    timed.warp = &warp;
+    timed.part = static_cast<u8>(p);
+    timed.slot = static_cast<u8>(slot);
+    timed.cta = static_cast<u16>(index);
+    timed.live = true;
+    timed.started = at + u64{warp.id} * params_.warp_launch_interval;
+    timed.issued = timed.started - 1;
+    resident.warps.push_back(number);
+    part.occupied |= 1u << slot;
+    part.live |= 1u << slot;
+    part.warp[slot] = number;
+    part.age[slot] = next_age_++;
+    timed.waits.begin(timed.started);
+    ready_stage(timed, timed.started, false);
+  }
+  resident.cta = std::move(cta);
+}
+
+Cycle TimedSm::next() const {
+  Cycle soonest = kNever;
+  for (const SubPartition& part : parts_) soonest = std::min(soonest, part.next);
+  for (const Request& request : requests_) soonest = std::min(soonest, request.time);
+  return soonest;
+}
+
+void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
+  for (const Reply& reply : replies) take_reply(reply);
+  replies.clear();
+  for (Arrival& arrival : arrivals) start(std::move(arrival.cta), arrival.at);
+  arrivals.clear();
+  for (SubPartition& part : parts_) part.next = std::max(part.next, from);
+  while (true) {
+    Cycle now = kNever;
+    for (const SubPartition& part : parts_) now = std::min(now, part.next);
+    if (now >= until) return;
+    for (SubPartition& part : parts_) {
+      if (part.next == now) step(part, now);
+    }
+  }
+}
+
+// One cycle of a sub-partition: the warp that issued last if it can, else the youngest that can.
+void TimedSm::step(SubPartition& part, Cycle now) {
+  if (now < part.port_free) {
+    part.next = part.port_free;
+    return;
+  }
+  u32 chosen = kMaxSlots;
+  u32 ready = 0;
+  Cycle later = kNever;
+  for (u32 rest = part.live; rest != 0; rest &= rest - 1) {
+    const u32 slot = lowest_lane(rest);
+    const Cycle wake = part.wake[slot];
+    if (wake > now) {
+      later = std::min(later, wake);
+      continue;
+    }
+    const u32 c = part.issue[slot];
+    if (((part.seen >> slot) & 1) == 0) {
+      part.seen |= 1u << slot;
+      part.busy_at[slot] = part.busy_until(c, wake);
+    }
+    if (part.class_free[c] > now) {
+      later = std::min(later, part.class_free[c]);
+      continue;
+    }
+    ++ready;
+    if (chosen == kMaxSlots || part.age[slot] > part.age[chosen]) chosen = slot;
+    if (params_.keep_same != 0 && slot == part.last) {
+      chosen = slot;
+      ready += static_cast<u32>(__builtin_popcount(rest & (rest - 1)));
+      later = now + 1;
+      break;
+    }
+  }
+  if (chosen == kMaxSlots) {
+    part.next = later;
+    return;
+  }
+  part.next = ready > 1 ? now + 1 : later;
+  part.last = chosen;
+  issue(part, chosen, now);
+  part.next = std::max(part.next, part.port_free);
+}
+
+void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc) {
+  auto& stalls = counters_.stalls[pc];
+  Cycle cursor = warp.issued + 1;
+  for (u32 i = 0; i < warp.waits.count; ++i) {
+    const Cycle end = warp.waits.end[i];
+    if (end <= cursor) continue;
+    stalls[static_cast<u32>(warp.waits.reason[i])] += end - cursor;
+    cursor = end;
+  }
+  const u32 c = part.issue[slot];
+  if (now > cursor) {
+    const u64 throttled = std::min(part.busy_until(c, now) - part.busy_at[slot], now - cursor);
+    stalls[static_cast<u32>(throttle_reason(static_cast<IssueClass>(c)))] += throttled;
+    stalls[static_cast<u32>(Stall::NotSelected)] += now - cursor - throttled;
+  }
+  ++stalls[static_cast<u32>(Stall::Selected)];
+  ++counters_.issued;
+}
+
+// Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse cache
+// holds are there.
+u32 TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp) {
+  std::array<u32, 4> wanted{};
+  u32 most = 1;
+  for (u32 slot = 0; slot < 3; ++slot) {
+    const u8 reg = op.sources[slot];
+    if (reg == 255) continue;
+    const bool held = part.reuse_register[slot] == reg && part.reuse_warp[slot] == warp;
+    const bool keep = ((op.reuse >> slot) & 1) != 0;
+    if (keep) {
+      part.reuse_register[slot] = reg;
+      part.reuse_warp[slot] = warp;
+    } else if (!held || part.reuse_warp[slot] == warp) {
+      part.reuse_register[slot] = 255;
+    }
+    if (!held) most = std::max(most, ++wanted[reg % params_.register_banks]);
+  }
+  return (most + params_.register_reads - 1) / params_.register_reads;
+}
+
+void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
+  if (op.issue == IssueClass::Free || op.issue == IssueClass::Mio || op.issue == IssueClass::Lg) return;
+  const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
+  const u32 unit = part.unit_free[own.server] <= now ? own.server : own.other;
+  part.unit_free[unit] = now + own.interval;
+  for (u32 c = 0; c < kIssueClasses; ++c) {
+    const ClassParams& other = params_.classes[c];
+    if (other.server != unit && other.other != unit) continue;
+    part.hold_class(c, now, std::min(part.unit_free[other.server], part.unit_free[other.other]));
+  }
+  if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
+  const u32 cycles = collect_registers(part, op, warp);
+  if (cycles > own.interval) part.port_free = now + 1 + cycles - own.interval;
+}
+
+void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
+  TimedWarp& warp = warps_[part.warp[slot]];
+  Warp& state = *warp.warp;
+  const u32 pc = state.pc;
+  const TimedOp& op = context_.ops[pc];
+  account(part, slot, warp, now, pc);
+  warp.issued = now;
+  occupy(part, op, part.warp[slot], now);
+  state.cta->clock = now;
+  worker_.left = worker_.slice;
+  worker_.access.mask = 0;
+  try {
+    execute(state, context_.code, worker_.counts.data());
+  } catch (Fault& fault) {
+    fault.cta = state.cta->index;
+    fault.warp = state.id;
+    throw;
+  }
+  switch (op.kind) {
+    case TimedKind::Unit: answer(warp, op.write_sb, now + op.latency, false); break;
+    case TimedKind::Special:
+    case TimedKind::Constant:
+    case TimedKind::Shuffle: special(part, warp, op, now); break;
+    case TimedKind::Memory: memory(part, warp, op, pc, now); break;
+    default: break;
+  }
+  after(warp, op, pc, now);
+}
+
+// Where the warp stands once an instruction has issued.
+void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
+  Warp& state = *warp.warp;
+  SubPartition& part = parts_[warp.part];
+  part.wake[warp.slot] = kNever;
+  part.seen &= ~(1u << warp.slot);
+  warp.waits.begin(now + 1);
+  warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
+  if (op.kind == TimedKind::Barrier || op.kind == TimedKind::Exit) {
+    Resident& resident = resident_[warp.cta];
+    Cycle at = now + 1;
+    if (op.kind == TimedKind::Barrier) {
+      at = barrier_unit_.take(now * 256, u64{params_.barrier_interval} * 256) / 256 + params_.barrier_latency;
+    }
+    release_groups(resident, at);
+    if (op.kind == TimedKind::Barrier && state.active == 0 && select_group(state)) {
+      warp.waits.add(Stall::Barrier, at);
+      ready_stage(warp, now, state.pc == pc + 1);
+      return;
+    }
+  }
+  if (state.active == 0 && !select_group(state)) {
+    if (state.exited == kFullMask) return exit_warp(warp, pc, now);
+    warp.blocked = Blocked::Group;
+    return;
+  }
+  const bool follows = state.pc == pc + 1;
+  if (!follows) warp.waits.add(Stall::BranchResolving, now + params_.branch_redirect);
+  if (op.kind == TimedKind::Fence) {
+    if (warp.acks != 0) {
+      warp.blocked = Blocked::Fence;
+      return;
+    }
+    warp.waits.add(Stall::Membar, std::max(now + params_.membar_latency, warp.ack_time));
+  }
+  if (op.kind == TimedKind::Sleep) {
+    const Operand& time = context_.code[pc].operands[0];
+    const u64 ns = time.kind == OperandKind::Reg ? state.read_row(time.reg)[0] : static_cast<u64>(time.value);
+    warp.waits.add(Stall::Sleeping, now + ns * params_.sm_clock_khz / 1000000);
+  }
+  ready_stage(warp, follows ? now : warp.waits.last, follows);
+}
+
+// The next instruction's bytes.
+void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
+  const u32 line = warp.warp->pc >> kLineShift;
+  if (line != warp.line || !follows) {
+    const bool sequential = follows && warp.line != ~0u;
+    warp.line = line;
+    warp.waits.add(Stall::NoInstruction, instructions_.fetch(warp.part, line, fetch_from, sequential, *context_.home));
+  }
+  scoreboard_stage(warp);
+}
+
+// Its operands: scoreboards, then the constant cache.
+void TimedSm::scoreboard_stage(TimedWarp& warp) {
+  const TimedOp& op = context_.ops[warp.warp->pc];
+  u32 mask = op.wait_mask;
+  if (op.kind == TimedKind::Depbar && op.depbar_sb < kScoreboards) {
+    if (warp.scoreboard_open[op.depbar_sb] > op.depbar_count) mask |= 1u << op.depbar_sb;
+    if (op.depbar_count == 0) mask |= 1u << op.depbar_sb;
+  }
+  Cycle ready = 0;
+  bool is_long = false;
+  for (u32 rest = mask; rest != 0; rest &= rest - 1) {
+    const u32 sb = lowest_lane(rest);
+    const bool partly = op.kind == TimedKind::Depbar && sb == op.depbar_sb && op.depbar_count != 0;
+    if (warp.scoreboard_open[sb] > (partly ? op.depbar_count : 0)) {
+      warp.blocked = Blocked::Scoreboard;
+      return;
+    }
+    if (partly || warp.scoreboard_time[sb] <= ready) continue;
+    ready = warp.scoreboard_time[sb];
+    is_long = warp.scoreboard_long[sb];
+  }
+  warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
+  if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
+    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last));
+  }
+  warp.blocked = Blocked::No;
+  parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);
+}
+
+// Warps of the CTA whose lanes were let go by a barrier.
+void TimedSm::release_groups(Resident& resident, Cycle at) {
+  for (u16 number : resident.warps) {
+    TimedWarp& other = warps_[number];
+    if (!other.live || other.blocked != Blocked::Group || !select_group(*other.warp)) continue;
+    other.blocked = Blocked::No;
+    other.waits.add(Stall::Barrier, at);
+    ready_stage(other, at, true);
+  }
+}
+
+void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {
+  parts_[warp.part].live &= ~(1u << warp.slot);
+  warp.exit_pc = std::min(pc + 1, context_.code_lines * kInstrPerLine - 1);
+  warp.waits.add(Stall::BranchResolving, std::max(warp.waits.last, now) + params_.exit_resolve);
+  warp.blocked = Blocked::Draining;
+  if (warp.acks == 0) end_warp(warp);
+}
+
+void TimedSm::end_warp(TimedWarp& warp) {
+  warp.waits.add(Stall::Drain, std::max(warp.waits.last + params_.exit_drain, warp.ack_time));
+  auto& stalls = counters_.stalls[std::min<std::size_t>(warp.exit_pc, counters_.stalls.size() - 1)];
+  Cycle cursor = warp.issued + 1;
+  for (u32 i = 0; i < warp.waits.count; ++i) {
+    if (warp.waits.end[i] <= cursor) continue;
+    stalls[static_cast<u32>(warp.waits.reason[i])] += warp.waits.end[i] - cursor;
+    cursor = warp.waits.end[i];
+  }
+  warp.live = false;
+  parts_[warp.part].occupied &= ~(1u << warp.slot);
+  warp.blocked = Blocked::No;
+  counters_.warp_cycles += cursor - warp.started;
+  Resident& resident = resident_[warp.cta];
+  resident.finish = std::max(resident.finish, cursor);
+  if (--resident.running != 0) return;
+  spans.emplace_back(resident.started, resident.finish);
+  departures.push_back({resident.finish, static_cast<u16>(id_), std::move(resident.cta)});
+  --residents_;
+}
+
+bool TimedSm::blocked_at(Fault& fault) const {
+  for (const TimedWarp& warp : warps_) {
+    if (!warp.live || warp.blocked != Blocked::Group) continue;
+    const Warp& state = *warp.warp;
+    const u32 waiting = ~state.exited;
+    fault.lane = lowest_lane(waiting);
+    fault.index = std::max(state.lane_pc[fault.lane], 1u) - 1;
+    fault.cta = state.cta->index;
+    fault.warp = state.id;
+    return true;
+  }
+  return false;
+}
+
+u64 TimedSm::active_cycles() const {
+  auto sorted = spans;
+  std::sort(sorted.begin(), sorted.end());
+  u64 total = 0;
+  Cycle covered = 0;
+  for (const auto& [from, to] : sorted) {
+    if (to <= covered) continue;
+    total += to - std::max(from, covered);
+    covered = to;
+  }
+  return total;
+}
+
+}  // namespace warpath

@@ -1,0 +1,147 @@
+// A streaming multiprocessor over time: four sub-partitions, the memory pipeline they share, and resident CTAs.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "exec/run.hpp"
+#include "sm/cta.hpp"
+#include "timing/coalesce.hpp"
+#include "timing/counters.hpp"
+#include "timing/decode.hpp"
+#include "timing/fetch.hpp"
+#include "timing/l1.hpp"
+#include "timing/sub_partition.hpp"
+#include "timing/traffic.hpp"
+#include "timing/warp.hpp"
+
+namespace warpath {
+
+// What all SMs of a launch share and none changes.
+struct SmContext {
+  const TimingParams* params = nullptr;
+  const Instr* code = nullptr;
+  const TimedOp* ops = nullptr;
+  const CodeHome* home = nullptr;
+  u32 code_lines = 0;
+  u64 local_base = 0;    // where local memory stands in the address space of the caches
+  u32 local_bytes = 0;   // per thread
+  u64 l1_bytes = 0;      // what the carve-out leaves
+};
+
+// A CTA on its way to the SM; its first warp starts at `at`.
+struct Arrival {
+  Cycle at;
+  u64 block;
+  std::unique_ptr<Cta> cta;
+};
+
+// A CTA has left the SM.
+struct Departure {
+  Cycle time;
+  u16 sm;
+  std::unique_ptr<Cta> cta;
+};
+
+class TimedSm {
+ public:
+  TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters);
+
+  // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive. Throws Fault.
+  void run(std::vector<Reply>& replies, Cycle from, Cycle until);
+  // When something can happen next without an answer from outside.
+  Cycle next() const;
+  // Moves requests that leave the SM before `until` to `out`.
+  void collect(Cycle until, std::vector<Request>& out);
+  bool idle() const { return residents_ == 0 && requests_.empty(); }
+  bool waits_for_memory() const { return !requests_.empty() || open_misses_ != 0 || open_acks_ != 0; }
+
+  std::vector<Arrival> arrivals;
+  std::vector<Departure> departures;
+  std::vector<std::pair<Cycle, Cycle>> spans;  // when CTAs were resident
+  // Points `fault` at a warp that waits for others; false when the SM has none.
+  bool blocked_at(Fault& fault) const;
+  u64 active_cycles() const;
+  u64 instruction_fetches() const { return instructions_.requests(); }
+
+ private:
+  struct Resident {
+    std::unique_ptr<Cta> cta;
+    std::vector<u16> warps;
+    u32 running = 0;
+    Cycle started = 0, finish = 0;
+  };
+  struct Load {  // a memory instruction waiting for lines
+    u16 warp = 0;
+    u8 scoreboard = kNoScoreboard;
+    u16 waiting = 0;
+    Cycle ready = 0;
+  };
+  struct Miss {
+    u32 line = kNoMiss;  // index in L1, or none
+    u8 sectors = 0;
+    i32 waiters = -1;    // list in waiters_
+  };
+  struct Waiter {
+    u32 load;
+    i32 next;
+  };
+
+  // sm.cpp: issue
+  void start(std::unique_ptr<Cta> cta, Cycle at);
+  void step(SubPartition& part, Cycle now);
+  void issue(SubPartition& part, u32 slot, Cycle now);
+  void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
+  void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
+  u32 collect_registers(SubPartition& part, const TimedOp& op, u16 warp);
+  void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
+  void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
+  void scoreboard_stage(TimedWarp& warp);
+  void release_groups(Resident& resident, Cycle at);
+  void exit_warp(TimedWarp& warp, u32 pc, Cycle now);
+  void end_warp(TimedWarp& warp);
+
+  // sm_memory.cpp: what goes through the MIO queue
+  Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
+  void answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long);
+  void special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
+  void memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
+  void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
+  void cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
+  void load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at, bool local);
+  void store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local);
+  void send(Cycle at, const LineShare& share, RequestKind kind, u32 token);
+  u32 new_miss(u32 line, u8 sectors);
+  void wait_for(u32 miss, u32 load);
+  void take_reply(const Reply& reply);
+  void finish_load(Load& load);
+  u64 localise(const TimedWarp& warp);
+
+  const SmContext& context_;
+  const TimingParams& params_;
+  u32 id_;
+  Worker& worker_;
+  SmCounters& counters_;
+  std::vector<SubPartition> parts_;
+  std::vector<TimedWarp> warps_;
+  std::vector<Resident> resident_;
+  u32 residents_ = 0;
+  u32 next_age_ = 0;
+  InstructionCache instructions_;
+  ConstantCache immediate_constants_, indexed_constants_;
+  L1Cache l1_;
+  Server misc_unit_, lsu_unit_, store_port_, barrier_unit_;
+  std::vector<Load> loads_;
+  std::vector<u32> free_loads_;
+  std::vector<Miss> misses_;
+  std::vector<u32> free_misses_;
+  std::vector<Waiter> waiters_;
+  i32 free_waiters_ = -1;
+  u32 open_misses_ = 0, open_acks_ = 0;
+  std::vector<Request> requests_;
+  Coalesced coalesced_;
+  Access local_access_;
+};
+
+}  // namespace warpath

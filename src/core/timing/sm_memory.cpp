@@ -1,0 +1,287 @@
+// The SM's memory pipeline: MIO queue, shared memory, L1, and the way out to L2.
+#include <algorithm>
+
+#include "timing/sm.hpp"
+
+namespace warpath {
+namespace {
+
+constexpr u32 kStoreToken = 1u << 31;  // the rest of the token is the warp
+constexpr u64 kLocalTop = u64{1} << 24;
+
+L1Op op_of(const Access& access, const TimedOp& op) {
+  if (access.space == Space::Local) return access.write ? L1Op::LocalStore : L1Op::LocalLoad;
+  if (access.atomic) return op.reduces ? L1Op::GlobalReduce : L1Op::GlobalAtomic;
+  return access.write ? L1Op::GlobalStore : L1Op::GlobalLoad;
+}
+
+}  // namespace
+
+// Puts an instruction into its queue: through the sub-partition's port with its late operands, then to the unit that
+// all sub-partitions share. Returns when the unit starts on it.
+Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now) {
+  const u64 port = std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
+  const u64 there = part.mio_port.take((now + params_.mio_latency) * 256, port);
+  const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
+  const bool lg = op.issue == IssueClass::Lg;
+  const u32 c = static_cast<u32>(op.issue);
+  part.hold_class(c, now, (lg ? part.lg : part.mio).push(start));
+  return start;
+}
+
+// An answer whose time is known.
+void TimedSm::answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long) {
+  if (at <= warp.scoreboard_time[scoreboard]) return;
+  warp.scoreboard_time[scoreboard] = at;
+  warp.scoreboard_long[scoreboard] = is_long;
+}
+
+void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
+  const bool shuffle = op.kind == TimedKind::Shuffle;
+  const Cycle start = enqueue(part, op, shuffle ? lsu_unit_ : misc_unit_,
+                              shuffle ? params_.lsu_interval : params_.misc_interval, now);
+  Cycle from = start;
+  if (op.kind == TimedKind::Constant && op.const_line != kNoLine) from = indexed_constants_.access(op.const_line, start);
+  answer(warp, op.write_sb, from + op.latency, false);
+  answer(warp, op.read_sb, start + params_.source_release, false);
+}
+
+void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
+  const Access& access = worker_.access;
+  if (access.mask == 0) {  // no lane took part: the instruction passes through the queue all the same
+    const Cycle start = enqueue(part, op, lsu_unit_, params_.lsu_interval, now);
+    answer(warp, op.write_sb, start + params_.source_release, op.answers_long);
+    answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
+    return;
+  }
+  if (access.space == Space::Shared && op.issue == IssueClass::Mio) return shared_access(part, warp, op, pc, now);
+  if (access.space == Space::Shared) return shared_access(part, warp, op, pc, now);  // a generic address that was shared
+  cached_access(part, warp, op, pc, now);
+}
+
+void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
+  const Access& access = worker_.access;
+  const SharedPasses passes = shared_passes(access);
+  const SharedOp kind = access.atomic ? SharedOp::Atomic : access.write ? SharedOp::Store : SharedOp::Load;
+  SharedCounts& counts = counters_.shared[static_cast<u32>(kind)];
+  ++counts.requests;
+  counts.wavefronts += passes.wavefronts;
+  counts.conflicts += passes.conflicts;
+  MemoryInstrCount& own = counters_.memory[pc];
+  ++own.requests;
+  own.wavefronts += passes.wavefronts;
+  own.conflicts += passes.conflicts;
+  const u32 cost = passes.wavefronts * params_.lsu_interval;
+  const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
+  const u32 latency = access.atomic ? params_.shared_atomic_latency : params_.shared_latency;
+  answer(warp, op.write_sb, start + cost - 1 + latency, false);
+  answer(warp, op.read_sb, start + params_.source_release, false);
+}
+
+// Local memory stands word by word, lane beside lane; returns what to add to the addresses.
+u64 TimedSm::localise(const TimedWarp& warp) {
+  Access& access = worker_.access;
+  for_lanes(access.mask, [&](u32 lane) {
+    const u64 offset = access.address[lane] % kLocalTop + context_.local_bytes - kLocalTop;
+    access.address[lane] = (offset / 4 * kLanes + lane) * 4 + offset % 4;
+  });
+  const u64 number = u64{id_} * params_.max_warps + static_cast<u64>(&warp - warps_.data());
+  return context_.local_base + number * context_.local_bytes * kLanes;
+}
+
+void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
+  Access& access = worker_.access;
+  const bool local = access.space == Space::Local;
+  const u32 words = std::max<u32>(access.width / 4, 1);
+  if (local && words > 1) access.width = 4;  // the words of a lane lie in different lines
+  const u64 base = local ? localise(warp) : 0;
+  coalesce(access, base, coalesced_);
+  if (local) {
+    for (u32 word = 1; word < words; ++word) {
+      for (u32 i = 0, n = coalesced_.count / word; i < n; ++i) {
+        LineShare share = coalesced_.lines[i];
+        share.line += word;
+        coalesced_.sectors += static_cast<u32>(__builtin_popcount(share.sectors));
+        coalesced_.lines[coalesced_.count++] = share;
+      }
+    }
+  }
+  const L1Op kind = op_of(access, op);
+  if (access.atomic) count_passes(access, base, coalesced_);
+  L1Counts& counts = counters_.l1[static_cast<u32>(kind)];
+  ++counts.requests;
+  counts.sectors += coalesced_.sectors;
+  counts.lines += coalesced_.count;
+  MemoryInstrCount& own = counters_.memory[pc];
+  ++own.requests;
+  own.sectors += coalesced_.sectors;
+  own.lines += coalesced_.count;
+  const u32 wavefronts = std::max<u32>(coalesced_.count, 1);
+  counts.wavefronts += wavefronts;
+  const u32 cost = wavefronts * params_.lsu_interval;
+  const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
+  answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
+  if (access.write || op.reduces) {
+    store_lines(warp, op.reduces ? RequestKind::Reduce : RequestKind::Write, counts, start, local);
+  } else {
+    load_lines(warp, op, counts, start, local);
+  }
+}
+
+void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token) {
+  requests_.push_back({at, share.line, token, static_cast<u16>(id_), share.sectors, kind, share.passes});
+}
+
+u32 TimedSm::new_miss(u32 line, u8 sectors) {
+  u32 index;
+  if (free_misses_.empty()) {
+    index = static_cast<u32>(misses_.size());
+    misses_.emplace_back();
+  } else {
+    index = free_misses_.back();
+    free_misses_.pop_back();
+  }
+  misses_[index] = {line, sectors, -1};
+  ++open_misses_;
+  return index;
+}
+
+void TimedSm::wait_for(u32 miss, u32 load) {
+  i32 node = free_waiters_;
+  if (node < 0) {
+    node = static_cast<i32>(waiters_.size());
+    waiters_.emplace_back();
+  } else {
+    free_waiters_ = waiters_[node].next;
+  }
+  waiters_[node] = {load, misses_[miss].waiters};
+  misses_[miss].waiters = node;
+  ++loads_[load].waiting;
+}
+
+void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at, bool local) {
+  u32 number;
+  if (free_loads_.empty()) {
+    number = static_cast<u32>(loads_.size());
+    loads_.emplace_back();
+  } else {
+    number = free_loads_.back();
+    free_loads_.pop_back();
+  }
+  loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0, at + coalesced_.count - 1 + params_.l1_latency};
+  const bool atomic = worker_.access.atomic;
+  const RequestKind kind = atomic ? RequestKind::Atomic : RequestKind::Read;
+  for (u32 i = 0; i < coalesced_.count; ++i) {
+    const LineShare& share = coalesced_.lines[i];
+    u8 missing = share.sectors;
+    L1Line* line = op.bypass && !local ? nullptr : l1_.find(share.line);
+    if (line != nullptr) {
+      const u8 here = share.sectors & line->valid, coming = share.sectors & line->pending;
+      counts.sector_hits += static_cast<u32>(__builtin_popcount(here | coming));
+      missing = share.sectors & static_cast<u8>(~(here | coming));
+      if (here != 0) loads_[number].ready = std::max(loads_[number].ready, line->ready + 1);
+      u32 last = kNoMiss;
+      for_lanes(coming, [&](u32 sector) {
+        if (line->miss[sector] != last) wait_for(line->miss[sector], number);
+        last = line->miss[sector];
+      });
+    }
+    if (missing == 0) continue;
+    if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
+    const u32 miss = new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
+    if (line != nullptr) {
+      line->pending |= missing;
+      for_lanes(missing, [&](u32 sector) { line->miss[sector] = miss; });
+    }
+    wait_for(miss, number);
+    LineShare wanted = share;
+    wanted.sectors = missing;
+    send(at + i + params_.l1_miss_latency, wanted, kind, miss);
+  }
+  ++warp.scoreboard_open[op.write_sb];
+  if (loads_[number].waiting == 0) {
+    finish_load(loads_[number]);
+    free_loads_.push_back(number);
+  }
+}
+
+// Stores and reductions go through to L2; L1 keeps what it holds up to date.
+void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local) {
+  const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
+  for (u32 i = 0; i < coalesced_.count; ++i) {
+    const LineShare& share = coalesced_.lines[i];
+    const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
+    L1Line* line = l1_.find(share.line);
+    if (line != nullptr) counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors & line->valid));
+    if (local) {
+      if (line == nullptr) line = l1_.replace(share.line);
+      if (line != nullptr) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
+    } else if (line != nullptr && kind == RequestKind::Reduce) {
+      line->valid &= static_cast<u8>(~share.sectors);
+    }
+    const u64 bytes = u64{sectors} * kSectorBytes;
+    const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, bytes * 256 / params_.store_port_bytes) / 256;
+    send(out, share, kind, token);
+    ++warp.acks;
+    ++open_acks_;
+  }
+  // A full store buffer holds up whatever comes next.
+  const u64 buffer = u64{params_.store_buffer_cycles} * 256;
+  if (store_port_.free_256 > buffer) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, store_port_.free_256 - buffer);
+}
+
+void TimedSm::finish_load(Load& load) {
+  TimedWarp& warp = warps_[load.warp];
+  --warp.scoreboard_open[load.scoreboard];
+  answer(warp, load.scoreboard, load.ready, true);
+  if (warp.blocked == Blocked::Scoreboard) scoreboard_stage(warp);
+}
+
+void TimedSm::take_reply(const Reply& reply) {
+  if ((reply.token & kStoreToken) != 0) {
+    TimedWarp& warp = warps_[reply.token & ~kStoreToken];
+    warp.ack_time = std::max(warp.ack_time, reply.time);
+    --open_acks_;
+    if (--warp.acks != 0) return;
+    if (warp.blocked == Blocked::Draining) return end_warp(warp);
+    if (warp.blocked != Blocked::Fence) return;
+    warp.blocked = Blocked::No;
+    warp.waits.add(Stall::Membar, std::max(warp.issued + params_.membar_latency, warp.ack_time));
+    return ready_stage(warp, warp.issued, true);
+  }
+  Miss& miss = misses_[reply.token];
+  if (miss.line != kNoMiss) {
+    L1Line& line = l1_.at(miss.line);
+    line.valid |= miss.sectors;
+    line.pending &= static_cast<u8>(~miss.sectors);
+    line.ready = std::max(line.ready, reply.time);
+  }
+  for (i32 node = miss.waiters; node >= 0;) {
+    const i32 next = waiters_[node].next;
+    Load& load = loads_[waiters_[node].load];
+    load.ready = std::max(load.ready, reply.time);
+    if (--load.waiting == 0) {
+      finish_load(load);
+      free_loads_.push_back(waiters_[node].load);
+    }
+    waiters_[node].next = free_waiters_;
+    free_waiters_ = node;
+    node = next;
+  }
+  --open_misses_;
+  free_misses_.push_back(reply.token);
+}
+
+void TimedSm::collect(Cycle until, std::vector<Request>& out) {
+  std::size_t kept = 0;
+  for (const Request& request : requests_) {
+    if (request.time < until) {
+      out.push_back(request);
+    } else {
+      requests_[kept++] = request;
+    }
+  }
+  requests_.resize(kept);
+}
+
+}  // namespace warpath

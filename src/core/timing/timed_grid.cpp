@@ -1,0 +1,169 @@
+#include "timing/timed_grid.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace warpath {
+
+TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id)
+    : grid_(grid), memory_(memory), params_(memory.params()), ops_(decode_timing(grid.program(), memory.params())),
+      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms), grid.spec().blocks_per_sm),
+      replies_(memory.params().sms), buckets_(memory.params().quantum + 1) {
+  const GridSpec& spec = grid.spec();
+  if (spec.sms > params_.sms) throw std::invalid_argument("the grid has more SMs than the memory system serves");
+  context_.params = &params_;
+  context_.code = grid.program().instructions();
+  context_.ops = ops_.data();
+  context_.home = &memory.code();
+  context_.code_lines = (grid.program().size() + kInstrPerLine - 1) / kInstrPerLine;
+  context_.local_bytes = spec.local_bytes;
+  context_.local_base = u64{1} << 56;  // beyond every address a program can form
+  context_.l1_bytes = l1_bytes;
+  memory.begin_launch();
+  memory.use_code(code_id, context_.code_lines);
+}
+
+void TimedGrid::begin(u32 threads) {
+  const u32 workers = grid_.make_workers(threads);
+  if (begun_) return;
+  begun_ = true;
+  for (u32 i = 0; i < workers; ++i) {
+    grid_.worker(i).observe = true;
+    grid_.worker(i).memory_counts.clear();
+    counters_.push_back(std::make_unique<SmCounters>(grid_.program().size() + 1));
+  }
+  faults_.resize(workers);
+  for (u32 sm = 0; sm < grid_.spec().sms; ++sm) {
+    sms_.push_back(std::make_unique<TimedSm>(context_, sm, grid_.worker(sm % workers), *counters_[sm % workers]));
+  }
+  exchange(0);
+}
+
+u64 TimedGrid::executed() const {
+  u64 total = 0;
+  for (const auto& counters : counters_) total += counters->issued;
+  return total;
+}
+
+Cycle TimedGrid::next_time() const {
+  Cycle soonest = kNever;
+  for (const auto& sm : sms_) soonest = std::min(soonest, sm->arrivals.empty() ? sm->next() : now_);
+  for (const auto& replies : replies_) soonest = replies.empty() ? soonest : std::min(soonest, now_);
+  return std::min(soonest, distributor_.next());
+}
+
+GridState TimedGrid::step(u64 budget, u32 threads) {
+  if (grid_.fault()) return GridState::Faulted;
+  begin(threads);
+  const u64 target = executed() + budget;
+  try {
+    while (!distributor_.done()) {
+      if (executed() >= target) return GridState::Running;
+      const Cycle next = next_time();
+      if (next == kNever) raise_hang();
+      now_ = std::max(now_, next / params_.quantum * params_.quantum);
+      const Cycle until = now_ + params_.quantum;
+      run_quantum(until);
+      for (auto& fault : faults_) {
+        if (fault) throw std::move(*fault);
+      }
+      exchange(until);
+      now_ = until;
+    }
+  } catch (Fault& fault) {
+    fail(std::move(fault));
+    return GridState::Faulted;
+  }
+  memory_.code_is_warm();
+  return GridState::Done;
+}
+
+void TimedGrid::run_share(u32 thread, Cycle until) {
+  try {
+    for (std::size_t sm = thread; sm < sms_.size(); sm += counters_.size()) {
+      TimedSm& own = *sms_[sm];
+      for (Arrival& arrival : own.arrivals) grid_.start_cta(*arrival.cta, arrival.block, grid_.worker(thread));
+      own.run(replies_[sm], now_, until);
+    }
+  } catch (Fault& fault) {
+    faults_[thread] = std::move(fault);
+  }
+}
+
+void TimedGrid::run_quantum(Cycle until) {
+  std::vector<std::thread> others;
+  for (u32 i = 1; i < counters_.size(); ++i) others.emplace_back([this, i, until] { run_share(i, until); });
+  run_share(0, until);
+  for (std::thread& other : others) other.join();
+}
+
+// What left the SMs in this quantum, in order of (time, SM, issue): requests to memory, CTAs to the distributor.
+void TimedGrid::exchange(Cycle until) {
+  batch_.clear();
+  departures_.clear();
+  for (auto& sm : sms_) {
+    sm->collect(until, batch_);
+    for (Departure& departure : sm->departures) departures_.push_back(std::move(departure));
+    sm->departures.clear();
+  }
+  // Counting sort by time: stable, so SMs and issue order stay as collected.
+  const Cycle from = until - std::min<Cycle>(until, params_.quantum);
+  std::fill(buckets_.begin(), buckets_.end(), 0);
+  auto bucket = [&](const Request& request) { return request.time <= from ? 0 : static_cast<u32>(request.time - from); };
+  for (const Request& request : batch_) ++buckets_[bucket(request)];
+  u32 sum = 0;
+  for (u32& size : buckets_) sum += std::exchange(size, sum);
+  sorted_.resize(batch_.size());
+  for (const Request& request : batch_) sorted_[buckets_[bucket(request)]++] = request;
+  memory_.serve(sorted_, replies_);
+  memory_.forget(from);
+
+  std::stable_sort(departures_.begin(), departures_.end(), [](const Departure& a, const Departure& b) { return a.time < b.time; });
+  for (Departure& departure : departures_) {
+    distributor_.complete(departure.sm, departure.time);
+    spare_.push_back(std::move(departure.cta));
+  }
+  assignments_.clear();
+  distributor_.assign(until + params_.quantum, assignments_);
+  for (const Assignment& assignment : assignments_) {
+    std::unique_ptr<Cta> cta;
+    if (spare_.empty()) {
+      cta = grid_.make_cta();
+    } else {
+      cta = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    sms_[assignment.sm]->arrivals.push_back({std::max(assignment.at, until), assignment.block, std::move(cta)});
+  }
+}
+
+void TimedGrid::raise_hang() const {
+  Fault fault;
+  fault.kind = FaultKind::Hang;
+  fault.index = grid_.spec().entry;
+  for (const auto& sm : sms_) {
+    if (sm->blocked_at(fault)) break;
+  }
+  fault.message = "every thread of the block waits and none can be released";
+  throw fault;
+}
+
+TimedResult TimedGrid::result() const {
+  TimedResult out;
+  out.front_cycles = params_.front_end;
+  out.drain_cycles = params_.back_end;
+  out.cycles = distributor_.last_completion() + params_.back_end;
+  out.sm = SmCounters(grid_.program().size() + 1);
+  for (const auto& counters : counters_) out.sm.add(*counters);
+  for (const auto& sm : sms_) {
+    out.sm_active.push_back(sm->active_cycles());
+    out.active_cycles += out.sm_active.back();
+    out.instruction_fetches += sm->instruction_fetches();
+  }
+  out.memory = memory_.counts();
+  return out;
+}
+
+}  // namespace warpath

@@ -1,0 +1,212 @@
+"""The compiled core: GPU memory, programs in SASS, and grids that execute them.
+
+Addresses and sizes are in bytes, program counters are byte offsets from the start of the program's code.
+"""
+
+from collections.abc import Buffer, Sequence
+from typing import Any, TypedDict
+
+class AccessError(ValueError):
+    """An access from outside the grid that no mapped page covers."""
+
+    address: int
+    size: int
+
+class Memory:
+    """GPU memory: address regions whose pages (2 MiB, as on hardware) are mapped by live allocations.
+
+    Host memory is committed when it is touched. Access from Python needs mapped pages and raises AccessError
+    otherwise.
+    """
+
+    def __init__(self) -> None: ...
+    def reserve(self, base: int, size: int, fd: int = -1) -> None:
+        """Add a region, both numbers multiples of 2 MiB; with `fd`, a shared mapping of that file from its start.
+
+        ValueError when it overlaps another; OSError-like RuntimeError when the host refuses.
+        """
+
+    def alloc(self, va: int, size: int, kind: int) -> None:
+        """Register a live allocation: 1 device, 2 host pinned, 3 managed, 4 code, 5 driver's own."""
+
+    def free(self, va: int) -> None:
+        """End the live allocation that starts at `va`; ValueError when there is none."""
+
+    def read(self, va: int, size: int) -> bytes:
+        """The bytes at `va`."""
+
+    def write(self, va: int, data: Buffer) -> None:
+        """Store bytes."""
+
+    def fill(self, va: int, value: int, size: int, width: int) -> None:
+        """Repeat `value`, `width` (1, 2, 4 or 8) bytes wide, over `size` bytes."""
+
+    def copy(self, dst: int, src: int, size: int) -> None:
+        """Copy bytes; the ranges may overlap."""
+
+    def view(self, va: int, size: int) -> memoryview:
+        """A writable view of the bytes at `va`."""
+
+    def extent(self, va: int) -> tuple[int, int] | None:
+        """(base, size) of the live allocation holding `va`."""
+
+    def nearest(self, va: int) -> list[tuple[int, int, int]]:
+        """(base, size, kind) of the live allocations at or below `va` and above it: up to two."""
+
+    def allocations(self) -> list[tuple[int, int, int]]:
+        """(base, size, kind) of every live allocation, by address."""
+
+    def set_heap(self, va: int, size: int) -> None:
+        """Use this mapped range for device-side malloc and free, empty at first."""
+
+class Undeclared(TypedDict):
+    """An instruction that the core does not execute."""
+
+    pc: int
+    text: str
+    bytes: str  # 32 hexadecimal digits, as in memory
+    reason: str
+
+class InstructionInfo(TypedDict):
+    """One instruction of a program and its declaration; None where it has none."""
+
+    pc: int
+    text: str
+    family: str | None
+    pipe: str | None
+    latency: str | None
+
+class Program:
+    """Decoded code. Instructions that are not declared fault when they are executed."""
+
+    def __init__(self, sm: int, base_va: int, code: bytes, text: Sequence[tuple[str, str, str]]) -> None:
+        """`text` has (predicate, opcode, operands) as nvdisasm prints them, one per 16 bytes of `code`; an empty
+        opcode stands for bytes that are no instruction. ValueError when the lengths do not fit.
+        """
+
+    @property
+    def sm(self) -> int:
+        """Compute capability, 89 for 8.9."""
+
+    @property
+    def base_va(self) -> int:
+        """Address of the first instruction."""
+
+    @property
+    def order_visible(self) -> bool:
+        """Whether results can depend on the order of CTAs; such grids run on one host thread."""
+
+    def undeclared(self) -> list[Undeclared]:
+        """What the program holds that the core does not execute."""
+
+    def instructions(self) -> list[InstructionInfo]:
+        """Every instruction, in order."""
+
+    def __len__(self) -> int: ...
+
+class Fault(TypedDict):
+    """What stopped a grid."""
+
+    kind: str  # illegal_address, misaligned_address, illegal_address_space, shared_out_of_range, ...
+    pc: int
+    text: str
+    bytes: str
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    warp: int
+    lane: int
+    address: int
+    size: int
+    access: str  # read, write, atomic, execute or ""
+    message: str
+
+class Note(TypedDict):
+    """The first access of an instruction to a mapped page outside every live allocation: hardware lets it pass."""
+
+    kind: str  # out_of_bounds
+    pc: int
+    text: str
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int]
+    address: int
+    size: int
+    access: str
+
+class Group(TypedDict):
+    """Lanes of a warp that stand together."""
+
+    block: tuple[int, int, int]
+    warp: int
+    mask: int
+    pc: int
+    text: str
+    state: str  # running, ready, convergence, warpsync, barrier
+
+class Grid:
+    """A launch. Constant bank i is `const_banks[i]` as (address, size), size 0 where there is none.
+
+    `shared_bytes` is what a CTA can address from offset 0 of its window, `local_bytes` what a thread can
+    address below 0x1000000 of its own (a multiple of 16). `registers` is the number per thread.
+    With `count`, memory requests, sectors, lines, wavefronts and bank conflicts are counted too.
+    Block i runs on SM i mod `sms`.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        program: Program,
+        entry_va: int,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        registers: int,
+        shared_bytes: int,
+        local_bytes: int,
+        const_banks: Sequence[tuple[int, int]],
+        shared_window: int,
+        local_window: int,
+        sms: int,
+        blocks_per_sm: int,
+        count: bool = False,
+        warps_per_sm: int = 64,
+    ) -> None: ...
+    def step(self, budget: int, threads: int = 1) -> str:
+        """Run about `budget` warp instructions on up to `threads` host threads (0: all; the first call decides).
+
+        Returns "running", "done" or "fault". Results do not depend on `threads` or `budget`.
+        """
+
+    @property
+    def fault(self) -> Fault | None:
+        """What stopped the grid."""
+
+    @property
+    def notes(self) -> list[Note]:
+        """Accesses outside live allocations, one per instruction, by pc."""
+
+    @property
+    def counters(self) -> dict[str, Any]:
+        """Totals `inst_executed`, `thread_inst_executed`, `thread_inst_executed_pred_on`, blocks per SM as
+        `sm_blocks`, and columns by instruction (bytes, one little-endian u64 each): executed, threads,
+        threads_on; with counting requests, sectors, lines, wavefronts, conflicts.
+        """
+
+    def groups(self) -> list[Group]:
+        """Where the lanes of every resident CTA are."""
+
+    def placement(self) -> bytes:
+        """The SM of each block in order, one little-endian u32 each."""
+
+class OpRow(TypedDict):
+    """The declaration of an opcode."""
+
+    mnemonic: str
+    modifiers: list[str]
+    pipe: str
+    latency: str
+    family: str
+
+def op_table() -> list[OpRow]:
+    """Every declared opcode."""
+
+def parse(opcode: str, operands: str) -> dict[str, Any]:
+    """One instruction's text taken apart: mnemonic, modifiers, operands, family, pipe, latency, error."""
