@@ -89,12 +89,16 @@ def main() -> int:
     totals = [whole() for _ in range(args.runs)]
     stages: dict[str, list[float]] = {}
     for _ in range(args.runs):
-        output = subprocess.run([sys.executable, __file__, _CHILD], check=True, capture_output=True, text=True).stdout
+        output = subprocess.run(
+            [sys.executable, __file__, _CHILD], check=True, capture_output=True, text=True
+        ).stdout
         for line in output.splitlines():
             name, _, seconds = line.partition("\t")
             if seconds:
                 stages.setdefault(name, []).append(float(seconds))
-    print(f"{'warpath run examples/vadd.cu':44} {1e3 * statistics.median(totals):8.0f} ms (min {1e3 * min(totals):.0f})")
+    print(
+        f"{'warpath run examples/vadd.cu':44} {1e3 * statistics.median(totals):8.0f} ms (min {1e3 * min(totals):.0f})"
+    )
     for name, times in stages.items():
         print(f"  {name:42} {1e3 * statistics.median(times):8.1f} ms")
     return 0

@@ -41,7 +41,16 @@ METRICS = (
 def build(name: str, out: Path) -> Path:
     """Compile one program for the GPU of this machine."""
     program = out / name
-    command = ["nvcc", "-O3", "-std=c++17", "-lineinfo", "-arch=native", str(HERE / f"{name}.cu"), "-o", str(program)]
+    command = [
+        "nvcc",
+        "-O3",
+        "-std=c++17",
+        "-lineinfo",
+        "-arch=native",
+        str(HERE / f"{name}.cu"),
+        "-o",
+        str(program),
+    ]
     subprocess.run(command, check=True)
     return program
 
@@ -61,7 +70,9 @@ def profiled(program: Path, cache: str) -> list[dict[str, Any]]:
     records: list[dict[str, Any]] = []
     for row in list(csv.DictReader(io.StringIO(output[start:])))[1:]:
         figures = {name: _number(row[name]) for name in METRICS if row.get(name)}
-        records.append({"kernel": row["Kernel Name"], "grid": row["Grid Size"], "block": row["Block Size"], **figures})
+        records.append(
+            {"kernel": row["Kernel Name"], "grid": row["Grid Size"], "block": row["Block Size"], **figures}
+        )
     return records
 
 
@@ -74,10 +85,17 @@ def main() -> int:
     out = Path(sys.argv[1])
     out.mkdir(parents=True, exist_ok=True)
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        programs = dict(zip((*TIMED, *PROFILED), pool.map(lambda name: build(name, out), (*TIMED, *PROFILED)), strict=True))
+        programs = dict(
+            zip(
+                (*TIMED, *PROFILED), pool.map(lambda name: build(name, out), (*TIMED, *PROFILED)), strict=True
+            )
+        )
     probes = [record for name in TIMED for record in timed(programs[name])]
     (out / "probes.json").write_text(json.dumps(probes))
-    records = {name: {"cold": profiled(programs[name], "all"), "warm": profiled(programs[name], "none")} for name in PROFILED}
+    records = {
+        name: {"cold": profiled(programs[name], "all"), "warm": profiled(programs[name], "none")}
+        for name in PROFILED
+    }
     (out / "profiled.json").write_text(json.dumps(records))
     for name in programs.values():
         name.unlink()

@@ -27,7 +27,6 @@ from .inputs import word_count
 from .recording import DATA, OTHERS, RECORDED, cubin_path
 
 
-
 def tool(name: str) -> str:
     """Path of a compiler tool: the wheels' bin folder, else PATH."""
     spec = find_spec("nvidia")
@@ -85,7 +84,10 @@ def _run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def sections(cubin: bytes) -> dict[str, tuple[int, int]]:
     """Section name -> (file offset, size) of a 64-bit ELF."""
-    table, entry, count, names = (*struct.unpack_from("<Q", cubin, 0x28), *struct.unpack_from("<HHH", cubin, 0x3A))
+    table, entry, count, names = (
+        *struct.unpack_from("<Q", cubin, 0x28),
+        *struct.unpack_from("<HHH", cubin, 0x3A),
+    )
     headers = [struct.unpack_from("<IIQQQQ", cubin, table + i * entry) for i in range(count)]
     strings = headers[names][4]
 

@@ -36,7 +36,9 @@ def format_report(found: dict[str, list[str]]) -> str:
         by_mnemonic[mnemonic].append(modifiers or "-")
     forms = sum(len(opcodes(family)) for family in FAMILIES)
     lines = [f"{forms} recorded forms cover {len(found)} opcode forms of {len(by_mnemonic)} mnemonics"]
-    lines += [f"  {mnemonic} ({len(rows)}): {' '.join(rows)}" for mnemonic, rows in sorted(by_mnemonic.items())]
+    lines += [
+        f"  {mnemonic} ({len(rows)}): {' '.join(rows)}" for mnemonic, rows in sorted(by_mnemonic.items())
+    ]
     return "\n".join(lines)
 
 

@@ -11,7 +11,13 @@ _TYPES = {
     "u": ("unsigned", "r", 1, "w{0}", "r{0} = {v};"),
     "f": ("float", "f", 1, "F(w{0})", "r{0} = U({v});"),
     "h": ("unsigned short", "h", 1, "(unsigned short)w{0}", "r{0} = {v};"),
-    "l": ("unsigned long long", "l", 2, "L(w{0}, w{1})", "r{0} = (unsigned){v}; r{1} = (unsigned)({v} >> 32);"),
+    "l": (
+        "unsigned long long",
+        "l",
+        2,
+        "L(w{0}, w{1})",
+        "r{0} = (unsigned){v}; r{1} = (unsigned)({v} >> 32);",
+    ),
     "d": ("double", "d", 2, "D(w{0}, w{1})", "r{0} = __double2loint({v}); r{1} = __double2hiint({v});"),
 }
 

@@ -39,7 +39,9 @@ SWEEPS = (
 def device_facts() -> tuple[str, str]:
     """(GPU name, driver version)."""
     query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", "-i", "0"]
-    name, driver = subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
+    name, driver = (
+        subprocess.run(query, capture_output=True, text=True, check=True).stdout.strip().split(", ")
+    )
     return name, driver
 
 
@@ -111,14 +113,24 @@ def sweep_items() -> list[tuple[str, bytes]]:
     for family, name, starts in SWEEPS:
         for start in starts:
             columns = cupy.arange(start, start + (1 << 23), dtype=cupy.uint32)
-            items.append((f"{name}.{start:08x}", modules[family].run(found[family, name], columns, 1 << 23).get().tobytes()))
+            items.append(
+                (
+                    f"{name}.{start:08x}",
+                    modules[family].run(found[family, name], columns, 1 << 23).get().tobytes(),
+                )
+            )
     for (family, name), form in found.items():
         if form.inputs in (("f16",), ("bf16",)):
             columns = cupy.arange(0, 1 << 16, dtype=cupy.uint32)
-            items.append((f"{family}.{name}.all", modules[family].run(form, columns, 1 << 16).get().tobytes()))
+            items.append(
+                (f"{family}.{name}.all", modules[family].run(form, columns, 1 << 16).get().tobytes())
+            )
     for name in ("rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64"):
         for high in (0x3FF00000, 0x40000000):
-            low, top = cupy.zeros(1 << 20, dtype=cupy.uint32), cupy.arange(high, high + (1 << 20), dtype=cupy.uint32)
+            low, top = (
+                cupy.zeros(1 << 20, dtype=cupy.uint32),
+                cupy.arange(high, high + (1 << 20), dtype=cupy.uint32),
+            )
             out = modules["mufu"].run(found["mufu", name], cupy.concatenate([low, top]), 1 << 20)
             items.append((f"{name}.{high:08x}", out[1 << 20 :].get().tobytes()))
     return items
@@ -147,7 +159,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for family in options.family or FAMILIES:
             start = time.monotonic()
-            run = subprocess.run([sys.executable, "-m", "tests.device.record", "--out", folder, "--one", family], check=False)
+            run = subprocess.run(
+                [sys.executable, "-m", "tests.device.record", "--out", folder, "--one", family], check=False
+            )
             path = Path(folder) / f"{family}.rec.xz"
             failed += run.returncode != 0
             if path.exists():

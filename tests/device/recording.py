@@ -44,7 +44,12 @@ class Recording:
             row = asdict(result)
             del row["data"]
             forms.append(row)
-        header = {"device": self.device, "driver": self.driver, "inputs_version": self.inputs_version, "forms": forms}
+        header = {
+            "device": self.device,
+            "driver": self.driver,
+            "inputs_version": self.inputs_version,
+            "forms": forms,
+        }
         blob = b"".join(result.data for result in self.results.values())
         return lzma.compress(json.dumps(header).encode() + b"\n" + blob, preset=9)
 

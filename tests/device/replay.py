@@ -137,12 +137,17 @@ class Family:
         state = running.step(_BUDGET, 1)
         if state != "done":
             fault: Any = running.fault
-            raise ReplayError(f"{state}: {fault and {key: fault[key] for key in ('kind', 'text', 'message', 'thread')}}")
+            raise ReplayError(
+                f"{state}: {fault and {key: fault[key] for key in ('kind', 'text', 'message', 'thread')}}"
+            )
 
 
 def _differences(threads: int, columns: bytes, expected: bytes, got: bytes) -> list[Mismatch]:
     if got == expected:
         return []
     source, want, have = array("I", columns), array("I", expected), array("I", got)
-    rows = ((t, tuple(source[t::threads]), tuple(want[t::threads]), tuple(have[t::threads])) for t in range(threads))
+    rows = (
+        (t, tuple(source[t::threads]), tuple(want[t::threads]), tuple(have[t::threads]))
+        for t in range(threads)
+    )
     return [Mismatch(*row) for row in rows if row[2] != row[3]]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.driver.fakes import FakeGpu, FakeMemory, FakeProgram
 
+from tests.driver.fakes import FakeGpu, FakeMemory, FakeProgram
 from warpath.driver.context import Driver
 from warpath.driver.module import Function, Module
 from warpath.driver.output import Output

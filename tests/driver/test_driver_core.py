@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import pytest
-from tests.driver.fakes import FakeProgram
 
 from tests.driver.conftest import ARENA, SCALE
+from tests.driver.fakes import FakeProgram
 from warpath.command.grid import GridWork
 from warpath.driver.context import Driver
 from warpath.driver.transfer import CopyKind

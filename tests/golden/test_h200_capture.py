@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 
-from tests.golden import h200_capture
 import pytest
-from tests.golden.h200_capture import Segment
 
+from tests.golden import h200_capture
+from tests.golden.h200_capture import Segment
 from warpath.command import constbank, gpfifo, grid, segments, templates
 from warpath.command.doorbell import Token
 from warpath.command.grid import GridType

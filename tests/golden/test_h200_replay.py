@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 
-from tests.golden import h200_capture
 import pytest
-from tests.unit.frontend_fakes import FakeCore, FakeMemory, Recorder, disassemble
 
+from tests.golden import h200_capture
+from tests.unit.frontend_fakes import FakeCore, FakeMemory, Recorder, disassemble
 from warpath.command import gpfifo
 from warpath.command.grid import GridType
 from warpath.frontend.gpu import ModelGpu

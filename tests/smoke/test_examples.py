@@ -20,7 +20,9 @@ def test_vadd_prints_the_article_s_line_and_nothing_else(board: str) -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS.values())
-@pytest.mark.parametrize("example", sorted(path.name for path in EXAMPLES.glob("*.cu") if path.stem != "vadd"))
+@pytest.mark.parametrize(
+    "example", sorted(path.name for path in EXAMPLES.glob("*.cu") if path.stem != "vadd")
+)
 def test_example_passes(example: str, board: str) -> None:
     outcome = warpath("run", "-q", "--gpu", board, EXAMPLES / example)
     assert outcome.stdout.rstrip().endswith("PASS"), outcome.stdout + outcome.stderr
@@ -29,7 +31,8 @@ def test_example_passes(example: str, board: str) -> None:
 
 # What the article says about vadd on an RTX 4090, and the same on an H200: all derived on the way.
 @pytest.mark.parametrize(
-    ("board", "base", "warps", "waves", "sms"), [("rtx4090", 0x160, 48, 5.33, 128), ("h200", 0x210, 64, 3.88, 132)]
+    ("board", "base", "warps", "waves", "sms"),
+    [("rtx4090", 0x160, 48, 5.33, 128), ("h200", 0x210, 64, 3.88, 132)],
 )
 def test_explain_derives_the_figures(
     board: str, base: int, warps: int, waves: float, sms: int, tmp_path: Path

@@ -115,7 +115,13 @@ def run(
         **options,
     }
     made = _core.Grid(
-        memory, program, CODE_VA, (grid, 1, 1), (block, 1, 1), const_banks=[(bank_va, BANK_BYTES), *banks], **shape
+        memory,
+        program,
+        CODE_VA,
+        (grid, 1, 1),
+        (block, 1, 1),
+        const_banks=[(bank_va, BANK_BYTES), *banks],
+        **shape,
     )
     state = "running"
     for _ in range(64):
@@ -127,4 +133,3 @@ def run(
         data = memory.read(dump + (len(inputs) + index) * DUMP_BYTES, 4 * block)
         registers[name] = list(struct.unpack(f"<{block}I", data))
     return Run(state, made, memory, registers)
-

@@ -8,7 +8,9 @@ from warpath.bits import Bits, get_bits, set_bits
 
 
 @given(st.integers(0, 200), st.integers(0, 70), st.data())
-def test_a_field_of_a_structure_reads_back_and_leaves_the_rest(lo: int, width: int, data: st.DataObject) -> None:
+def test_a_field_of_a_structure_reads_back_and_leaves_the_rest(
+    lo: int, width: int, data: st.DataObject
+) -> None:
     hi = lo + width
     buffer = bytearray(data.draw(st.binary(min_size=hi // 8 + 1, max_size=40)))
     before = int.from_bytes(buffer, "little")

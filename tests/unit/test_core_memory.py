@@ -4,8 +4,8 @@ import os
 import struct
 
 import pytest
-from core_kit import BASE, new_memory
 
+from tests.unit.core_kit import BASE, new_memory
 from warpath import _core
 
 PAGE = 2 << 20
@@ -23,7 +23,12 @@ def test_bytes_round_trip_and_fresh_memory_is_zero() -> None:
 
 @pytest.mark.parametrize(
     ("value", "width", "expected"),
-    [(0x12, 1, b"\x12" * 8), (0x1234, 2, b"\x34\x12" * 4), (0x1, 4, b"\1\0\0\0" * 2), (2, 8, struct.pack("<Q", 2))],
+    [
+        (0x12, 1, b"\x12" * 8),
+        (0x1234, 2, b"\x34\x12" * 4),
+        (0x1, 4, b"\1\0\0\0" * 2),
+        (2, 8, struct.pack("<Q", 2)),
+    ],
 )
 def test_fill(value: int, width: int, expected: bytes) -> None:
     memory = new_memory()

@@ -6,8 +6,8 @@ import struct
 from typing import Any
 
 import pytest
-from core_kit import BASE, LOCAL_BYTES, LOCAL_WINDOW, SHARED_WINDOW, Run, new_memory, run
 
+from tests.unit.core_kit import BASE, LOCAL_BYTES, LOCAL_WINDOW, SHARED_WINDOW, Run, new_memory, run
 from warpath import _core
 
 DATA = BASE + (16 << 20)
@@ -89,7 +89,9 @@ def test_global_address_forms(setup: str, operand: str) -> None:
 
 def test_of_lanes_that_store_to_one_address_the_highest_wins() -> None:
     made = run(
-        "MOV R2,c[0x0][0x160]\nMOV R3,c[0x0][0x164]\nSTG.E [R2.64],R0", memory=data_memory(bytes(8)), words=pair(DATA)
+        "MOV R2,c[0x0][0x160]\nMOV R3,c[0x0][0x164]\nSTG.E [R2.64],R0",
+        memory=data_memory(bytes(8)),
+        words=pair(DATA),
     )
     assert made.memory.read(DATA, 4) == struct.pack("<I", 31)
 
@@ -318,7 +320,19 @@ def test_undeclared_instruction_faults_only_when_it_runs() -> None:
     for entry, state in ((0, "done"), (16, "fault")):
         program = _core.Program(89, DATA, bytes(range(48)), text)
         grid = _core.Grid(
-            memory, program, DATA + entry, (1, 1, 1), (32, 1, 1), 16, 0, 0, [], SHARED_WINDOW, LOCAL_WINDOW, 1, 1
+            memory,
+            program,
+            DATA + entry,
+            (1, 1, 1),
+            (32, 1, 1),
+            16,
+            0,
+            0,
+            [],
+            SHARED_WINDOW,
+            LOCAL_WINDOW,
+            1,
+            1,
         )
         assert grid.step(100) == state
     fault = grid.fault

@@ -12,7 +12,9 @@ from tests.device.form import Form
 from tests.device.forms import FAMILIES, forms
 from tests.device.replay import Family, ReplayError
 
-CASES = [pytest.param(family, form, id=f"{family}/{form.name}") for family in FAMILIES for form in forms(family)]
+CASES = [
+    pytest.param(family, form, id=f"{family}/{form.name}") for family in FAMILIES for form in forms(family)
+]
 
 
 @cache
@@ -29,7 +31,10 @@ def test_form_gives_the_recorded_bits(family: str, form: Form) -> None:
 
 # Forms whose results on other architectures cannot be held against the H200's, and why.
 ELSEWHERE = {
-    "control/spin.lock": {"sm_100", "sm_120"},  # ptxas moves the section behind the reconvergence: it deadlocks
+    "control/spin.lock": {
+        "sm_100",
+        "sm_120",
+    },  # ptxas moves the section behind the reconvergence: it deadlocks
     **{
         f"tensor/mma.m16n8k32.f32.{types}.f32.full": {"sm_89", "sm_120"}  # QMMA sums fp8 with another adder
         for types in ("e4m3.e4m3", "e5m2.e5m2", "e4m3.e5m2")
@@ -54,7 +59,12 @@ def test_other_architectures_agree_with_the_recorded_bits(sm: str, family: str) 
 
 
 def test_every_form_is_recorded() -> None:
-    absent = [f"{f}/{form.name}" for f in FAMILIES for form in forms(f) if form.name not in recording.load(f).results]
+    absent = [
+        f"{f}/{form.name}"
+        for f in FAMILIES
+        for form in forms(f)
+        if form.name not in recording.load(f).results
+    ]
     assert not absent
 
 
@@ -70,7 +80,9 @@ def test_a_wrong_result_is_noticed() -> None:
     good = family.recording.results[form.name]
     changed = bytearray(good.data)
     changed[40] ^= 1
-    family.recording.results[form.name] = recording.Result(good.name, good.threads, good.outputs, good.crc, bytes(changed))
+    family.recording.results[form.name] = recording.Result(
+        good.name, good.threads, good.outputs, good.crc, bytes(changed)
+    )
     try:
         assert [mismatch.thread for mismatch in family.run(form)] == [10]
     finally:

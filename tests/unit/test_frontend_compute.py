@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.frontend_fakes import FakeGrid, Rig
 
+from tests.unit.frontend_fakes import FakeGrid, Rig
 from warpath.command import constbank, grid, segments, templates
 from warpath.command.grid import (
     ConstantBank,

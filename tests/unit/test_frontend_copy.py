@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.unit.frontend_fakes import Rig
 
+from tests.unit.frontend_fakes import Rig
 from warpath.command import segments
 from warpath.command.segments import COMPUTE, COPY, SegmentWriter, Semaphore
 from warpath.errors import FormatError, UnsupportedError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.unit.frontend_fakes import ENTRIES, Rig
 
+from tests.unit.frontend_fakes import ENTRIES, Rig
 from warpath.command import segments
 from warpath.command.gpfifo import ControlEntry, Entry
 from warpath.command.segments import Semaphore

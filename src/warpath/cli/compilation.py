@@ -99,5 +99,3 @@ def _by_line(body: list[str], files: dict[str, str]) -> dict[tuple[str, int], li
         elif line.strip() and not line.strip().startswith((".", "//", "$", "{", "}")):
             found.setdefault(place, []).append(" ".join(line.split()))
     return found
-
-

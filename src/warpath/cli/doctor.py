@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the checks, or the coverage; 1 when something needed is missing or an opcode is not declared."""
     if args.program and not args.coverage:
-        raise UsageError(f"what shall the doctor do with {args.program}? `warpath doctor --coverage PROG` lists its opcodes")
+        raise UsageError(
+            f"what shall the doctor do with {args.program}? `warpath doctor --coverage PROG` lists its opcodes"
+        )
     return _coverage(args) if args.coverage else _checks(args)
 
 
@@ -69,7 +71,9 @@ def _checks(args: argparse.Namespace) -> int:
 
 
 def _all_checks() -> Iterator[Check]:
-    yield Check("warpath", True, True, f"{__version__} on Python {platform.python_version()}, {platform.machine()}")
+    yield Check(
+        "warpath", True, True, f"{__version__} on Python {platform.python_version()}, {platform.machine()}"
+    )
     yield _try("core", _core)
     yield _try("CUDA libraries of the shim", lambda: str(shim_directory()))
     yield _try("NVIDIA's compilers", _compilers)
@@ -102,7 +106,9 @@ def _host_compiler() -> str:
     from warpath.toolchain.locate import host_compiler
 
     path = host_compiler()
-    version = subprocess.run([path, "-dumpfullversion"], capture_output=True, text=True, check=False).stdout.strip()
+    version = subprocess.run(
+        [path, "-dumpfullversion"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return f"{path} {version}"
 
 
@@ -116,7 +122,9 @@ def _cache() -> str:
 def _gpu() -> Check:
     """A GPU is not needed: programs run on the model."""
     device = Path("/dev/nvidiactl")
-    found = "NVIDIA driver present; this version does not use it" if device.exists() else "none; none is needed"
+    found = (
+        "NVIDIA driver present; this version does not use it" if device.exists() else "none; none is needed"
+    )
     return Check("GPU", device.exists(), False, found)
 
 
@@ -138,11 +146,17 @@ def _coverage(args: argparse.Namespace) -> int:
         table.add_row(name, *cells, str(counts.get(name, "")))
     console().print(table)
     seen = len(counts)
-    console().print(f"{len(declared)} opcodes declared; {seen - len(missing)} of {seen} seen are declared ({where})")
+    console().print(
+        f"{len(declared)} opcodes declared; {seen - len(missing)} of {seen} seen are declared ({where})"
+    )
     if missing:
         console().print(Text(f"not declared: {', '.join(missing)}"))
     if args.json:
-        args.json.write_text(json.dumps({"declared": list(declared.values()), "seen": dict(counts), "missing": missing}, indent=1))
+        args.json.write_text(
+            json.dumps(
+                {"declared": list(declared.values()), "seen": dict(counts), "missing": missing}, indent=1
+            )
+        )
     return 1 if args.program and missing else 0
 
 

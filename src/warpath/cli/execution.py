@@ -21,7 +21,9 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
     """Declare the options of a run."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
-    parser.add_argument("-c", "--launch-count", type=int, metavar="N", help="report only the first N launches")
+    parser.add_argument(
+        "-c", "--launch-count", type=int, metavar="N", help="report only the first N launches"
+    )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end a program that runs longer")
 
@@ -31,9 +33,7 @@ def eager_loading() -> bool:
     return os.environ.get("CUDA_MODULE_LOADING", "").upper() == "EAGER"
 
 
-def execute(
-    args: argparse.Namespace, *, count: bool, capture: bool = False, watcher: Any = None
-) -> Report:
+def execute(args: argparse.Namespace, *, count: bool, capture: bool = False, watcher: Any = None) -> Report:
     """Build and run what `args` names; the report, also written to `--json`.
 
     `count` keeps memory counters, `capture` holds the program's stdout back for the report instead of passing it

@@ -60,7 +60,5 @@ def make_machine(
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
     driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager)
-    session = Session(
-        program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout
-    )
+    session = Session(program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout)
     return Machine(gpu, model, driver, session)

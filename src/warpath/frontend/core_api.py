@@ -27,8 +27,8 @@ class Memory(Protocol):
         """Copy bytes."""
         ...
 
-    def extent(self, va: int) -> tuple[int, int]:
-        """(base, size) of the live allocation that holds `va`."""
+    def extent(self, va: int) -> tuple[int, int] | None:
+        """(base, size) of the live allocation that holds `va`, None when there is none."""
         ...
 
 

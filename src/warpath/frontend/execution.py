@@ -58,7 +58,10 @@ class Executor:
 
     def program(self, va: int) -> Any:
         """The core's program for the code around `va`."""
-        base, size = self._machine.memory.extent(va)
+        extent = self._machine.memory.extent(va)
+        if extent is None:
+            raise ChannelFault({"kind": "illegal_address", "address": va, "size": 16, "access": "execute"})
+        base, size = extent
         code = self._codes.get(base)
         if code is not None and code.fetched == self._age:
             return code.program

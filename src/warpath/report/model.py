@@ -109,7 +109,7 @@ class OccupancyInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     blocks_per_sm: int
     warps_per_sm: int
-    warps_per_scheduler: int
+    warps_per_scheduler: float
     max_warps_per_sm: int
     limits: dict[str, int]  # blocks per SM each resource alone would allow
     limiter: list[str]

@@ -123,7 +123,9 @@ class Recorder:
         """The report's launches."""
         return [self._launch(gpu, *entry) for entry in self._launches]
 
-    def _launch(self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None) -> Launch:
+    def _launch(
+        self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None
+    ) -> Launch:
         counts = columns(launch.counters)
         code = self._instructions(place, counts)
         floor_bytes, floor_ns = traffic.floor(launch.counters, gpu.dram_gbs)
@@ -165,7 +167,9 @@ class Recorder:
             data_bytes=load.bytes - (code.bytes if code else 0),
         )
 
-    def _instructions(self, place: Place | None, counts: Mapping[str, Sequence[int]]) -> list[InstructionInfo]:
+    def _instructions(
+        self, place: Place | None, counts: Mapping[str, Sequence[int]]
+    ) -> list[InstructionInfo]:
         if place is None:
             return []
         first = (place.va - place.base) // WORD

@@ -25,7 +25,9 @@ RESOURCES = {
 def render(report: Report, console: Console) -> None:
     """Print the report: compilation, host program, then each launch from submission to the memory floor."""
     gpu = report.gpu
-    _heading(console, f"{report.program.path} on {gpu.name}: {gpu.label}, {gpu.chip}, {gpu.sm}, {gpu.sms} SMs")
+    _heading(
+        console, f"{report.program.path} on {gpu.name}: {gpu.label}, {gpu.chip}, {gpu.sm}, {gpu.sms} SMs"
+    )
     _compile(report, console)
     _host(report, console)
     for launch in report.launches:
@@ -63,7 +65,9 @@ def _compile(report: Report, console: Console) -> None:
         _section(console, "compile", ["given as a finished program: nothing was compiled"])
         return
     steps = [f"{stage.tool}{f' {stage.bytes} B' if stage.bytes else ''}" for stage in info.stages]
-    made = "from the cache" if info.cached else f"{sum(s.seconds for s in info.stages):.1f} s of compiler time"
+    made = (
+        "from the cache" if info.cached else f"{sum(s.seconds for s in info.stages):.1f} s of compiler time"
+    )
     _section(console, "compile (computed)", [" -> ".join(steps) + f"; {made}"])
     _line(console, f"fatbin members: {', '.join(info.members)}")
     for kernel in info.kernels.values():
@@ -77,7 +81,9 @@ def _host(report: Report, console: Console) -> None:
     listed = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in calls.items())
     _section(console, "host program (a real process against warpath's libcudart)", [f"calls: {listed}"])
     for kind, copied in report.copies.items():
-        _line(console, f"copy engine, {kind}: {format_bytes(copied.bytes)} in {copied.pieces} pieces (modelled)")
+        _line(
+            console, f"copy engine, {kind}: {format_bytes(copied.bytes)} in {copied.pieces} pieces (modelled)"
+        )
 
 
 def _launch(report: Report, launch: Launch, console: Console) -> None:
@@ -99,7 +105,10 @@ def _submission(launch: Launch) -> Iterator[str]:
         )
     names = Counter(method.name for method in sub.methods)
     runs = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in names.most_common(6))
-    yield f"segment: {len(sub.methods)} methods in {sub.pushbuffer_dwords} dwords at {sub.pushbuffer_va:#x}: {runs}, ..."
+    yield (
+        f"segment: {len(sub.methods)} methods in {sub.pushbuffer_dwords} dwords at {sub.pushbuffer_va:#x}: "
+        f"{runs}, ... (modelled)"
+    )
     yield (
         f"GPFIFO entry {sub.gpfifo_entry:#018x}, then GP_PUT, then doorbell with work-submit token {sub.doorbell:#x} "
         "(modelled)"
@@ -114,7 +123,8 @@ def _submission(launch: Launch) -> Iterator[str]:
     words = ", ".join(f"{name} {value:#x}" for name, value in list(bank.items())[:4])
     yield f"constant bank 0 at {sub.constant_va:#x}: {words}, ...; parameters from {launch.param_base:#x}:"
     for param in launch.params:
-        yield f"  c[0x0][{launch.param_base + param.offset:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
+        at = launch.param_base + param.offset
+        yield f"  c[0x0][{at:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
 
 
 def _placement(report: Report, launch: Launch) -> Iterator[str]:
@@ -137,8 +147,8 @@ def _memory(report: Report, launch: Launch) -> Iterator[str]:
     for what in launch.traffic:
         per = what.sectors / what.requests if what.requests else 0.0
         yield (
-            f"{what.name}: {what.requests} requests, {per:.2f} sectors a request, {format_bytes(what.bytes)} asked for, "
-            f"{format_bytes(what.sectors * 32)} in sectors (modelled)"
+            f"{what.name}: {what.requests} requests, {per:.2f} sectors a request, "
+            f"{format_bytes(what.bytes)} asked for, {format_bytes(what.sectors * 32)} in sectors (modelled)"
         )
     if launch.floor_ns:
         yield (
@@ -176,6 +186,7 @@ def _instruction(i: InstructionInfo) -> str:
 def wait_text(i: InstructionInfo) -> str:
     """`  waits for SB2 (00a0, 00b0)`: the scoreboards and who raises them, or nothing."""
     waits = [
-        name + (f" ({', '.join(f'{pc:04x}' for pc in pcs)})" if pcs else "") for name, pcs in i.producers.items()
+        name + (f" ({', '.join(f'{pc:04x}' for pc in pcs)})" if pcs else "")
+        for name, pcs in i.producers.items()
     ]
     return f"  waits for {' '.join(waits)}" if waits else ""

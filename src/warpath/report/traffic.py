@@ -62,7 +62,7 @@ def by_kind(code: Sequence[InstructionInfo]) -> list[Traffic]:
 
 
 def floor(counters: Mapping[str, Any], dram_gbs: float) -> tuple[int, float]:
-    """(bytes, ns): the distinct sectors that loads touched before anything in the launch wrote them, at paper bandwidth.
+    """(bytes, ns) of the distinct sectors loaded before the launch wrote them, at paper bandwidth.
 
     They must come from DRAM once when no cache holds them; stores may stay in L2.
     """

@@ -15,7 +15,11 @@ _KIND = {
     "noftz.f16x2": "h2", "noftz.bf16x2": "b2", "noftz.f16": "f16", "noftz.bf16": "bf16", "b16": "u16",
 }  # fmt: skip
 _OPS = [
-    *((op, t) for op in ("add",) for t in ("u32", "s32", "u64", "f32", "f64", "noftz.f16x2", "noftz.bf16x2", "noftz.f16", "noftz.bf16")),
+    *(
+        (op, t)
+        for op in ("add",)
+        for t in ("u32", "s32", "u64", "f32", "f64", "noftz.f16x2", "noftz.bf16x2", "noftz.f16", "noftz.bf16")
+    ),
     *((op, t) for op in ("min", "max") for t in ("u32", "s32", "u64", "s64")),
     *((op, "u32") for op in ("inc", "dec")),
     *((op, t) for op in ("and", "or", "xor", "exch") for t in ("b32", "b64")),
@@ -23,8 +27,14 @@ _OPS = [
 ]
 _PLACE = {
     "global": ("unsigned* p = (unsigned*)mem;", '"l"(p)'),
-    "shared": ("__shared__ uint4 s[128]; unsigned* p = (unsigned*)&s[threadIdx.x];", '"r"((unsigned)__cvta_generic_to_shared(p))'),
-    "generic": ("__shared__ uint4 s[128]; unsigned* p = t & 1 ? (unsigned*)mem : (unsigned*)&s[threadIdx.x];", '"l"(p)'),
+    "shared": (
+        "__shared__ uint4 s[128]; unsigned* p = (unsigned*)&s[threadIdx.x];",
+        '"r"((unsigned)__cvta_generic_to_shared(p))',
+    ),
+    "generic": (
+        "__shared__ uint4 s[128]; unsigned* p = t & 1 ? (unsigned*)mem : (unsigned*)&s[threadIdx.x];",
+        '"l"(p)',
+    ),
 }
 
 
@@ -46,9 +56,15 @@ def _own(space: str, op: str, kind: str) -> Form:
     if op == "cas":
         # compare with the present value in half of the threads
         args += f', "{constraint}"(({ctype}){_value(kind, 2 * words)})'
-        args = args.replace(f"({_value(kind, words)})", f"(t & 1 ? {_value(kind, 0)} : {_value(kind, words)})", 1)
+        args = args.replace(
+            f"({_value(kind, words)})", f"(t & 1 ? {_value(kind, 0)} : {_value(kind, words)})", 1
+        )
     holes = "%2" if op != "cas" else "%2, %3"
-    old = {"f": "r0 = U(x);", "d": "r0 = __double2loint(x); r1 = __double2hiint(x);", "l": "r0 = x; r1 = x >> 32;"}
+    old = {
+        "f": "r0 = U(x);",
+        "d": "r0 = __double2loint(x); r1 = __double2hiint(x);",
+        "l": "r0 = x; r1 = x >> 32;",
+    }
     body = (
         f"{place} ((volatile unsigned*)p)[0] = 0; ((volatile unsigned*)p)[1] = 0; {preset} {ctype} x; "
         f'asm volatile("atom{dot}.{op}.{kind} %0, [%1], {holes};" : "={constraint}"(x) : {args} : "memory"); '
@@ -59,7 +75,12 @@ def _own(space: str, op: str, kind: str) -> Form:
     return code(f"atom.{space}.{op}.{kind}", body, inputs, 2 * words, "ATOM")
 
 
-_OWN = [_own(space, op, kind) for space in _PLACE for op, kind in _OPS if not (space == "generic" and kind == "f64")]
+_OWN = [
+    _own(space, op, kind)
+    for space in _PLACE
+    for op, kind in _OPS
+    if not (space == "generic" and kind == "f64")
+]
 _RED = [
     code(
         f"red.global.{op}.{kind}",

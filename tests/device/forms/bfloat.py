@@ -16,7 +16,11 @@ _ARITHMETIC = [
         for nan in ("", ".NaN")
         for xor in ("", ".xorsign.abs")
     ),
-    *(ptx(f"{op}{nan}.bf16", "h:hh", "HMNMX2", inputs=("bf16", "bf16")) for op in ("min", "max") for nan in ("", ".NaN")),
+    *(
+        ptx(f"{op}{nan}.bf16", "h:hh", "HMNMX2", inputs=("bf16", "bf16"))
+        for op in ("min", "max")
+        for nan in ("", ".NaN")
+    ),
     *(ptx(f"{op}.bf16x2", "u:u", inputs=("b2",)) for op in ("abs", "neg")),
     *(ptx(f"fma.rn.oob{s}.bf16x2", "u:uuu", inputs=_THREE) for s in ("", ".relu")),
     ptx("ex2.approx.ftz.bf16", "h:h", inputs=("bf16",)),
@@ -53,7 +57,9 @@ _ALL = [
             for i, operands in enumerate(
                 ('"h"(a), "h"(one), "h"(two)', '"h"(one), "h"(a), "h"(two)', '"h"(two), "h"(one), "h"(a)')
             )
-        ).join(("unsigned short a = w0, one = 0x3f80, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")),
+        ).join(
+            ("unsigned short a = w0, one = 0x3f80, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")
+        ),
         ("all16",),
         3,
         "HFMA2",

@@ -24,8 +24,12 @@ _PLOP3 = [
         1,
     )
     for name, text in (
-        ("xor3", "(p ^ q ^ s) ? w0 : w1"), ("maj", "((p & q) | (q & s) | (p & s)) ? w2 : w0"), ("andor", "((p & !q) | s) ? w1 : 7"),
-        ("mux", "(p ? q : s) ? w0 + 1 : w2"), ("nor", "!(p | q | s)"), ("bits", "(unsigned)p | (unsigned)q << 1 | (unsigned)s << 2"),
+        ("xor3", "(p ^ q ^ s) ? w0 : w1"),
+        ("maj", "((p & q) | (q & s) | (p & s)) ? w2 : w0"),
+        ("andor", "((p & !q) | s) ? w1 : 7"),
+        ("mux", "(p ? q : s) ? w0 + 1 : w2"),
+        ("nor", "!(p | q | s)"),
+        ("bits", "(unsigned)p | (unsigned)q << 1 | (unsigned)s << 2"),
     )
 ]
 _LOGIC = [

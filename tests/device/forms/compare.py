@@ -41,7 +41,13 @@ _KEPT = [
         ("f32", "f32", ('"f"(F(w0))', '"f"(F(w1))'), 2, [(c, z) for c in _FLOAT for z in ("", ".ftz")]),
         ("f64", "f64", ('"d"(D(w0, w1))', '"d"(D(w2, w3))'), 4, [(c, "") for c in _FLOAT]),
         ("f16", "f16", ('"h"((unsigned short)w0)', '"h"((unsigned short)w1)'), 2, [(c, "") for c in _FLOAT]),
-        ("bf16", "bf16", ('"h"((unsigned short)w0)', '"h"((unsigned short)w1)'), 2, [(c, "") for c in _FLOAT]),
+        (
+            "bf16",
+            "bf16",
+            ('"h"((unsigned short)w0)', '"h"((unsigned short)w1)'),
+            2,
+            [(c, "") for c in _FLOAT],
+        ),
         ("s32", "u32", ('"r"(w0)', '"r"(w1)'), 2, [(c, "") for c in _SIGNED]),
         ("s64", "u64", ('"l"(L(w0, w1))', '"l"(L(w2, w3))'), 4, [(c, "") for c in _SIGNED]),
     )

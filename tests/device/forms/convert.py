@@ -13,14 +13,16 @@ _TO_INT = [
     for i in _INT
     for r in ("rni", "rzi", "rmi", "rpi")
     for z in ("", ".ftz")
-    if (not z or (f == "f32" and r in ("rni", "rpi"))) and (f != "bf16" or (r in ("rni", "rzi") and i not in ("s8", "u8")))
+    if (not z or (f == "f32" and r in ("rni", "rpi")))
+    and (f != "bf16" or (r in ("rni", "rzi") and i not in ("s8", "u8")))
 ]
 _FROM_INT = [
     ptx(f"cvt.{r}.{f}.{i}", f"{letter}:{_LETTER[i]}", inputs=("s64e",) if i in ("s64", "u64") else ())
     for f, (letter, _) in _FLOAT.items()
     for i in _INT
     for r in ("rn", "rz", "rm", "rp")
-    if (r == "rn" or (f != "bf16" and i in ("s32", "u32", "s64", "u64"))) and (f != "bf16" or i not in ("s8", "u8"))
+    if (r == "rn" or (f != "bf16" and i in ("s32", "u32", "s64", "u64")))
+    and (f != "bf16" or i not in ("s8", "u8"))
 ]
 _FLOAT_FLOAT = [
     *(ptx(f"cvt.{r}{z}.f32.f64", "f:d") for r in ("rn", "rz", "rm", "rp") for z in ("", ".ftz")),
@@ -39,7 +41,12 @@ _FLOAT_FLOAT = [
     ptx("cvt.f64.bf16", "d:h", inputs=("bf16",)),
     ptx("cvt.rn.bf16.f64", "h:d"),
     *(ptx(f"cvt.{r}{relu}.bf16.f32", "h:f") for r in ("rn", "rz") for relu in ("", ".relu")),
-    *(ptx(f"cvt.{r}{relu}.{t}x2.f32", "u:ff", "F2FP") for r in ("rn", "rz") for relu in ("", ".relu") for t in ("f16", "bf16")),
+    *(
+        ptx(f"cvt.{r}{relu}.{t}x2.f32", "u:ff", "F2FP")
+        for r in ("rn", "rz")
+        for relu in ("", ".relu")
+        for t in ("f16", "bf16")
+    ),
     *(ptx(f"cvt.{r}{relu}.f16.f32", "h:f") for r in ("rn", "rz") for relu in (".relu",)),
     *(ptx(f"cvt.rn{relu}.tf32.f32", "u:f") for relu in ("", ".relu")),
     ptx("cvt.rz.tf32.f32", "u:f"),
@@ -48,7 +55,11 @@ _FLOAT_FLOAT = [
     ptx("cvt.rn.bf16.f16", "h:h", inputs=("f16",)),
     ptx("cvt.rn.f16.bf16", "h:h", inputs=("bf16",)),
     ptx("cvt.rz.f16.bf16", "h:h", inputs=("bf16",)),
-    *(ptx(f"cvt.{r}{z}.f32.f32", "f:f", name=f"frnd.{r}{z}.f32") for r in ("rni", "rzi", "rmi", "rpi") for z in ("", ".ftz")),
+    *(
+        ptx(f"cvt.{r}{z}.f32.f32", "f:f", name=f"frnd.{r}{z}.f32")
+        for r in ("rni", "rzi", "rmi", "rpi")
+        for z in ("", ".ftz")
+    ),
     *(ptx(f"cvt.{r}.sat.f32.f32", "f:f") for r in ("rni", "rmi")),
     *(ptx(f"cvt.{r}.f64.f64", "d:d") for r in ("rni", "rzi", "rmi", "rpi")),
     *(ptx(f"cvt.{r}.f16.f16", "h:h", inputs=("f16",)) for r in ("rni", "rzi", "rmi", "rpi")),
@@ -59,13 +70,21 @@ _FLOAT_FLOAT = [
     ptx("cvt.sat.f64.f64", "d:d"),
 ]
 _FP8 = [
-    *(ptx(f"cvt.rn.satfinite{relu}.{t}.f32", "h:ff", "F2FP") for t in ("e4m3x2", "e5m2x2") for relu in ("", ".relu")),
+    *(
+        ptx(f"cvt.rn.satfinite{relu}.{t}.f32", "h:ff", "F2FP")
+        for t in ("e4m3x2", "e5m2x2")
+        for relu in ("", ".relu")
+    ),
     *(
         ptx(f"cvt.rn.satfinite{relu}.{t}.f16x2", "h:u", "F2FP", inputs=("h2",))
         for t in ("e4m3x2", "e5m2x2")
         for relu in ("", ".relu")
     ),
-    *(ptx(f"cvt.rn{relu}.f16x2.{t}", "u:h", "F2FP", inputs=("bytes2",)) for t in ("e4m3x2", "e5m2x2") for relu in ("", ".relu")),
+    *(
+        ptx(f"cvt.rn{relu}.f16x2.{t}", "u:h", "F2FP", inputs=("bytes2",))
+        for t in ("e4m3x2", "e5m2x2")
+        for relu in ("", ".relu")
+    ),
 ]
 # every pair of bytes
 _FP8 += [

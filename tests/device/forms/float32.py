@@ -7,7 +7,11 @@ from ..form import Form, code, ptx
 _ROUND = ("rn", "rz", "rm", "rp")
 _MODES = [(r, z, s) for r in _ROUND for z in ("", ".ftz") for s in ("", ".sat")]
 _ARITHMETIC = [
-    *(ptx(f"{op}.{r}{z}{s}.f32", "f:ff", opcode) for op, opcode in (("add", "FADD"), ("mul", "FMUL")) for r, z, s in _MODES),
+    *(
+        ptx(f"{op}.{r}{z}{s}.f32", "f:ff", opcode)
+        for op, opcode in (("add", "FADD"), ("mul", "FMUL"))
+        for r, z, s in _MODES
+    ),
     ptx("sub.rn.f32", "f:ff", "FADD"),
     *(ptx(f"fma.{r}{z}{s}.f32", "f:fff", "FFMA") for r, z, s in _MODES),
     *(

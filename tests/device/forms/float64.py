@@ -6,7 +6,11 @@ from ..form import Form, code, ptx
 
 _ROUND = ("rn", "rz", "rm", "rp")
 _ARITHMETIC = [
-    *(ptx(f"{op}.{r}.f64", "d:dd", opcode) for op, opcode in (("add", "DADD"), ("mul", "DMUL")) for r in _ROUND),
+    *(
+        ptx(f"{op}.{r}.f64", "d:dd", opcode)
+        for op, opcode in (("add", "DADD"), ("mul", "DMUL"))
+        for r in _ROUND
+    ),
     *(ptx(f"fma.{r}.f64", "d:ddd", "DFMA") for r in _ROUND),
     ptx("sub.rn.f64", "d:dd", "DADD"),
     ptx("min.f64", "d:dd"),

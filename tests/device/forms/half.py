@@ -12,9 +12,22 @@ _ARITHMETIC = [
         for z in ("", ".ftz")
         for s in ("", ".sat")
     ),
-    *(ptx(f"fma.rn{z}{s}.f16x2", "u:uuu", "HFMA2", inputs=_THREE) for z in ("", ".ftz") for s in ("", ".sat", ".relu")),
-    *(ptx(f"{op}.rn{z}{s}.f16", "h:hh", inputs=("f16", "f16")) for op in ("add", "mul") for z in ("", ".ftz") for s in ("", ".sat")),
-    *(ptx(f"fma.rn{z}{s}.f16", "h:hhh", inputs=("f16",) * 3) for z in ("", ".ftz") for s in ("", ".sat", ".relu")),
+    *(
+        ptx(f"fma.rn{z}{s}.f16x2", "u:uuu", "HFMA2", inputs=_THREE)
+        for z in ("", ".ftz")
+        for s in ("", ".sat", ".relu")
+    ),
+    *(
+        ptx(f"{op}.rn{z}{s}.f16", "h:hh", inputs=("f16", "f16"))
+        for op in ("add", "mul")
+        for z in ("", ".ftz")
+        for s in ("", ".sat")
+    ),
+    *(
+        ptx(f"fma.rn{z}{s}.f16", "h:hhh", inputs=("f16",) * 3)
+        for z in ("", ".ftz")
+        for s in ("", ".sat", ".relu")
+    ),
     *(
         ptx(f"{op}{z}{nan}{xor}.f16x2", "u:uu", "HMNMX2", inputs=_TWO)
         for op in ("min", "max")
@@ -22,7 +35,11 @@ _ARITHMETIC = [
         for nan in ("", ".NaN")
         for xor in ("", ".xorsign.abs")
     ),
-    *(ptx(f"{op}{nan}.f16", "h:hh", "HMNMX2", inputs=("f16", "f16")) for op in ("min", "max") for nan in ("", ".NaN")),
+    *(
+        ptx(f"{op}{nan}.f16", "h:hh", "HMNMX2", inputs=("f16", "f16"))
+        for op in ("min", "max")
+        for nan in ("", ".NaN")
+    ),
     *(ptx(f"{op}{z}.f16x2", "u:u", inputs=("h2",)) for op in ("abs", "neg") for z in ("", ".ftz")),
     *(ptx(f"fma.rn.oob{s}.f16x2", "u:uuu", inputs=_THREE) for s in ("", ".relu")),
     *(ptx(f"{op}.f16", "h:h", inputs=("f16",)) for op in ("abs", "neg")),
@@ -68,12 +85,20 @@ _ALL = [
             for i, operands in enumerate(
                 ('"h"(a), "h"(one), "h"(two)', '"h"(one), "h"(a), "h"(two)', '"h"(two), "h"(one), "h"(a)')
             )
-        ).join(("unsigned short a = w0, one = 0x3c00, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")),
+        ).join(
+            ("unsigned short a = w0, one = 0x3c00, two = 0x4000, o0, o1, o2; ", " r0 = o0; r1 = o1; r2 = o2;")
+        ),
         ("all16",),
         3,
         "HFMA2",
     ),
     *(ptx(f"{op}.approx.f16", "h:h", "MUFU", inputs=("all16",), name=f"all.{op}") for op in ("ex2", "tanh")),
-    code("all.int", "__half a = __ushort_as_half(w0); r0 = __half2int_rn(a); r1 = __half2int_ru(a);", ("all16",), 2, "F2I"),
+    code(
+        "all.int",
+        "__half a = __ushort_as_half(w0); r0 = __half2int_rn(a); r1 = __half2int_ru(a);",
+        ("all16",),
+        2,
+        "F2I",
+    ),
 ]
 FORMS: list[Form] = _ALL + _ARITHMETIC + _SOURCES + _FUNCTIONS

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..form import Form, code, ptx
 
 _SIMPLE = [
-    ptx(f"{op}.{t}", "u:uu") for op in ("add", "sub", "mul.lo", "mul.hi", "min", "max", "div", "rem") for t in ("s32", "u32")
+    ptx(f"{op}.{t}", "u:uu")
+    for op in ("add", "sub", "mul.lo", "mul.hi", "min", "max", "div", "rem")
+    for t in ("s32", "u32")
 ] + [
     ptx(f"{op}.{t}", "l:ll", inputs=("u64", "s64e"))
     for op in ("add", "sub", "mul.lo", "mul.hi", "min", "max", "div", "rem")
@@ -78,23 +80,46 @@ _CARRY = [
         4,
     ),
 ]
-_THREE = [
-    code(f"iadd3.{name}", f"r0 = {text};", ("u32", "u32", "u32"), 1, "IADD3")
-    for name, text in (
-        ("plain", "w0 + w1 + w2"), ("neg1", "w0 - w1 + w2"), ("neg2", "w0 - w1 - w2"), ("const", "w0 + w1 + 0x12345"),
-        ("notneg", "~w0 + w1 - w2"),
-    )
-] + [
-    code(f"lea.{n}", f"r0 = (w0 << {n}) + w1; r1 = (w0 << {n}) - w1;", ("u32", "u32"), 2) for n in (1, 3, 7, 31)
-] + [
-    code(f"lea64.{n}", f"u64 x = (L(w0, w1) << {n}) + L(w2, w3); r0 = x; r1 = x >> 32;", ("u64", "u64"), 2) for n in (2, 5)
-] + [
-    code(f"lea.hi.sx32.{n}", f"u64 x = ((long long)(int)w0 << {n}) + L(w1, w2); r0 = x; r1 = x >> 32;", ("u32", "u64"), 2)
-    for n in (2, 4)
-] + [
-    code(f"div.const.{n}", f"r0 = w0 / {n}u; r1 = w0 % {n}u; r2 = (int)w0 / {n}; r3 = (int)w0 % {n};", ("u32",), 4)
-    for n in (3, 7, 10, 8, 1000003)
-]
+_THREE = (
+    [
+        code(f"iadd3.{name}", f"r0 = {text};", ("u32", "u32", "u32"), 1, "IADD3")
+        for name, text in (
+            ("plain", "w0 + w1 + w2"),
+            ("neg1", "w0 - w1 + w2"),
+            ("neg2", "w0 - w1 - w2"),
+            ("const", "w0 + w1 + 0x12345"),
+            ("notneg", "~w0 + w1 - w2"),
+        )
+    ]
+    + [
+        code(f"lea.{n}", f"r0 = (w0 << {n}) + w1; r1 = (w0 << {n}) - w1;", ("u32", "u32"), 2)
+        for n in (1, 3, 7, 31)
+    ]
+    + [
+        code(
+            f"lea64.{n}", f"u64 x = (L(w0, w1) << {n}) + L(w2, w3); r0 = x; r1 = x >> 32;", ("u64", "u64"), 2
+        )
+        for n in (2, 5)
+    ]
+    + [
+        code(
+            f"lea.hi.sx32.{n}",
+            f"u64 x = ((long long)(int)w0 << {n}) + L(w1, w2); r0 = x; r1 = x >> 32;",
+            ("u32", "u64"),
+            2,
+        )
+        for n in (2, 4)
+    ]
+    + [
+        code(
+            f"div.const.{n}",
+            f"r0 = w0 / {n}u; r1 = w0 % {n}u; r2 = (int)w0 / {n}; r3 = (int)w0 % {n};",
+            ("u32",),
+            4,
+        )
+        for n in (3, 7, 10, 8, 1000003)
+    ]
+)
 _TYPES3 = ("s32", "u32", "s16x2", "u16x2")
 _MINMAX = [
     *(

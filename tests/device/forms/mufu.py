@@ -10,17 +10,27 @@ _OPS = (
     ("rcp.approx", "RCP"), ("rsqrt.approx", "RSQ"), ("sqrt.approx", "SQRT"), ("ex2.approx", "EX2"),
     ("lg2.approx", "LG2"), ("sin.approx", "SIN"), ("cos.approx", "COS"),
 )  # fmt: skip
-_DENSE = [
-    ptx(f"{op}{z}.f32", "f:f", rf"MUFU\.{name}", inputs=("mufu",))
-    for op, name in _OPS
-    for z in ("", ".ftz")
-] + [ptx("tanh.approx.f32", "f:f", r"MUFU\.TANH", inputs=("mufu",))] + [
-    replace(
-        ptx(f"{op}.approx.ftz.f32", "f:f", rf"MUFU\.{op.upper()}", inputs=("mufu",), name=f"mufu.{op}.turns"),
-        patch=(r"FMUL\.RZ", 0x3F800000),
-    )
-    for op in ("sin", "cos")
-]
+_DENSE = (
+    [
+        ptx(f"{op}{z}.f32", "f:f", rf"MUFU\.{name}", inputs=("mufu",))
+        for op, name in _OPS
+        for z in ("", ".ftz")
+    ]
+    + [ptx("tanh.approx.f32", "f:f", r"MUFU\.TANH", inputs=("mufu",))]
+    + [
+        replace(
+            ptx(
+                f"{op}.approx.ftz.f32",
+                "f:f",
+                rf"MUFU\.{op.upper()}",
+                inputs=("mufu",),
+                name=f"mufu.{op}.turns",
+            ),
+            patch=(r"FMUL\.RZ", 0x3F800000),
+        )
+        for op in ("sin", "cos")
+    ]
+)
 _OTHER = [
     ptx("rcp.approx.ftz.f64", "d:d", r"MUFU\.RCP64H", inputs=("f64",)),
     ptx("rsqrt.approx.ftz.f64", "d:d", r"MUFU\.RSQ64H", inputs=("f64",)),

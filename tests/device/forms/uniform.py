@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from ..form import Form, code
-from ..inputs import SHIFT, U32, Rng
+from ..inputs import Rng
+from ..specials import SHIFT, U32
 
 _ROWS = 64
 _rng = Rng(77)
 _ROW_VALUES = [
-    (U32[i % len(U32)], U32[(i * 5 + 2) % len(U32)] if i & 1 else _rng.bits(32), SHIFT[i % len(SHIFT)], _rng.bits(32))
+    (
+        U32[i % len(U32)],
+        U32[(i * 5 + 2) % len(U32)] if i & 1 else _rng.bits(32),
+        SHIFT[i % len(SHIFT)],
+        _rng.bits(32),
+    )
     for i in range(_ROWS)
 ]
 _LOAD = "unsigned a = utable[blockIdx.x].x, b = utable[blockIdx.x].y, s = utable[blockIdx.x].z, d = utable[blockIdx.x].w; (void)b; (void)s; (void)d; "
@@ -51,7 +57,7 @@ DECLARATIONS = (
     "__constant__ uint4 utable["
     + str(_ROWS)
     + "] = {"
-    + ", ".join("{%du, %du, %du, %du}" % row for row in _ROW_VALUES)
+    + ", ".join(f"{{{x}u, {y}u, {z}u, {w}u}}" for x, y, z, w in _ROW_VALUES)
     + "};\n"
 )
 FORMS: list[Form] = [code(name, _LOAD + text, ("cta64",), 3, block=32) for name, text in _TEXTS]

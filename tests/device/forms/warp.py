@@ -41,10 +41,28 @@ _VOTE = [
 ]  # fmt: skip
 _MATCH = [
     code("match.any.b32", f"r0 = __match_any_sync({_ALL}, w0);", ("few",), 1, "MATCH"),
-    code("match.all.b32", f"int p; r0 = __match_all_sync({_ALL}, w1 & 32 ? w0 : t >> 6, &p); r1 = p;", ("few", "small"), 2, "MATCH"),
+    code(
+        "match.all.b32",
+        f"int p; r0 = __match_all_sync({_ALL}, w1 & 32 ? w0 : t >> 6, &p); r1 = p;",
+        ("few", "small"),
+        2,
+        "MATCH",
+    ),
     code("match.any.b64", f"r0 = __match_any_sync({_ALL}, L(w0, w1));", ("few", "few"), 1, "MATCH"),
-    code("match.all.b64", f"int p; r0 = __match_all_sync({_ALL}, L(7, t >> 5), &p); r1 = p;", ("few",), 2, "MATCH"),
-    code("match.any.partial", "r0 = threadIdx.x & 2 ? __match_any_sync(0xcccccccc, w0) : 1;", ("few",), 1, "MATCH"),
+    code(
+        "match.all.b64",
+        f"int p; r0 = __match_all_sync({_ALL}, L(7, t >> 5), &p); r1 = p;",
+        ("few",),
+        2,
+        "MATCH",
+    ),
+    code(
+        "match.any.partial",
+        "r0 = threadIdx.x & 2 ? __match_any_sync(0xcccccccc, w0) : 1;",
+        ("few",),
+        1,
+        "MATCH",
+    ),
 ]
 _REDUX = [
     ptx(f"redux.sync.{op}.{t}", "u:u", "REDUX", inputs=("any",), tail=f", {_ALL}", name=f"redux.{op}.{t}")
