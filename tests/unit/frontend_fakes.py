@@ -71,6 +71,9 @@ class FakeGrid:
     fault: dict[str, Any] | None = None
     counters: dict[str, Any] = field(default_factory=dict[str, Any])
 
+    def placement(self) -> bytes:
+        return b""
+
     def step(self, budget_warp_instructions: int, threads: int) -> str:
         assert budget_warp_instructions > 0
         assert threads >= 0

@@ -110,4 +110,5 @@ class ChannelSet:
         allocation = self._space.allocate(size, Kind.SYSTEM)
         if allocation is None:
             raise CudaError(Error.MEMORY_ALLOCATION, "no room for channels")
+        self._space.memory.write(allocation.va, bytes(size))  # after a reset it holds old payloads
         return allocation.va

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 
 from warpath.container import relocations
 from warpath.container.cubin import Cubin
@@ -19,16 +20,31 @@ CODE_PADDING = (
 
 _CODE, _INITIALISED, _ZEROED, _CONSTANT = ".text", ".nv.global.init", ".nv.global", ".nv.constant"
 _PARAMETER_BANK = ".nv.constant0"  # built at each launch
+_MANAGED = 0x4  # st_other: a `__managed__` variable
+
+
+class Room(Enum):
+    """Where a placement belongs: code, device memory, or memory that program and GPU share."""
+
+    CODE = "code"
+    DEVICE = "device"
+    SHARED = "shared"
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Memory for one section group: `size` bytes for the sections at their offsets in it."""
+    """Memory for one group: `size` bytes for the sections, or the managed variables, at their offsets in it."""
 
     what: str
     size: int
-    is_code: bool
-    sections: tuple[tuple[Section, int], ...]
+    room: Room
+    sections: tuple[tuple[Section, int], ...] = ()
+    variables: tuple[tuple[Symbol, int], ...] = ()
+
+    @property
+    def is_code(self) -> bool:
+        """Whether the GPU executes it."""
+        return self.room is Room.CODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +63,7 @@ class Image:
         self.cubin = cubin
         self.placements = _place(cubin)
         self.section_va: dict[int, int] = {}
+        self.managed_va: dict[str, int] = {}
         self.blocks: list[Block] = []
 
     def link(self, allocate: Callable[[Placement], int]) -> None:
@@ -59,6 +76,8 @@ class Image:
         for placement, va in places:
             for section, offset in placement.sections:
                 self.section_va[section.index] = va + offset
+            for variable, offset in placement.variables:
+                self.managed_va[variable.name] = va + offset
         self.blocks = [Block(placement, va, self._bytes(placement)) for placement, va in places]
 
     def address(self, section: str, offset: int) -> int:
@@ -73,6 +92,8 @@ class Image:
         """The address a relocation against `symbol` refers to; an offset for shared memory."""
         if symbol.section is None:
             return self._external(symbol)
+        if symbol.name in self.managed_va:
+            return self.managed_va[symbol.name]
         if symbol.section.name.startswith(".nv.shared"):
             return symbol.value
         if symbol.section.index not in self.section_va:
@@ -93,9 +114,14 @@ class Image:
         )
 
     def _bytes(self, placement: Placement) -> bytes:
-        if all(not section.data for section, _ in placement.sections):
+        sections = [*placement.sections, *((variable.section, 0) for variable, _ in placement.variables)]
+        if all(section is None or not section.data for section, _ in sections):
             return b""
         data = bytearray(placement.size)
+        for variable, offset in placement.variables:
+            if variable.section is not None and variable.section.data:
+                start = variable.value
+                data[offset : offset + variable.size] = self._relocated(variable.section)[start : start + variable.size]
         for section, offset in placement.sections:
             data[offset : offset + len(section.data)] = self._relocated(section)
         return bytes(data)
@@ -117,7 +143,7 @@ def _place(cubin: Cubin) -> list[Placement]:
     """Code of all functions in one block, then variables and each constant bank in blocks of their own."""
     code: list[tuple[Section, int]] = []
     end = 0
-    others: list[Placement] = []
+    others = _managed(cubin)
     for section in cubin.sections:
         name = section.name
         if name.startswith(_CODE + "."):
@@ -125,11 +151,23 @@ def _place(cubin: Cubin) -> list[Placement]:
             code.append((section, start))
             end = start + section.size
         elif section.size and (name in (_INITIALISED, _ZEROED) or _is_constant(name)):
-            others.append(Placement(name, section.size, False, ((section, 0),)))
+            others.append(Placement(name, section.size, Room.DEVICE, ((section, 0),)))
     if not code:
         return others
     size = align_up(end, CODE_ALIGNMENT) + CODE_PADDING
-    return [Placement("code", size, True, tuple(code)), *others]
+    return [Placement("code", size, Room.CODE, tuple(code)), *others]
+
+
+def _managed(cubin: Cubin) -> list[Placement]:
+    """`__managed__` variables share sections with ordinary ones, but live in memory of their own."""
+    placed: list[tuple[Symbol, int]] = []
+    end = 0
+    for symbol in cubin.symbols:
+        if symbol.kind == "OBJECT" and symbol.other & _MANAGED and symbol.section is not None:
+            start = align_up(end, max(symbol.section.alignment, 1))
+            placed.append((symbol, start))
+            end = start + symbol.size
+    return [Placement("managed variables", end, Room.SHARED, variables=tuple(placed))] if end else []
 
 
 def _is_constant(name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes of a module that went to the GPU: `what` names a section group, `how` is `inline` or `copy`."""
+    """Bytes of a module that went to the GPU: `what` names a section group, `how` is `inline`, `copy`, `fill` or `host`."""
 
     what: str
     va: int

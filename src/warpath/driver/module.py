@@ -16,7 +16,7 @@ from warpath.driver import syscalls
 from warpath.driver.address_space import Kind
 from warpath.driver.channel import Fence
 from warpath.driver.error import CudaError, Error
-from warpath.driver.image import Image, Placement
+from warpath.driver.image import Image, Placement, Room
 from warpath.driver.journal import LoadEvent, Upload
 from warpath.errors import FormatError, ToolError
 from warpath.gpu.spec import Sm
@@ -141,7 +141,8 @@ class Module:
         variable = self.cubin.globals.get(name)
         if variable is None:
             raise CudaError(Error.SYMBOL_NOT_FOUND, f"{self.what} has no variable {name}")
-        va = self.image.address(variable.section, variable.offset)
+        managed = self.image.managed_va.get(name)
+        va = self.image.address(variable.section, variable.offset) if managed is None else managed
         return VariableRef(name, va, variable.size, variable.section.startswith(".nv.constant"))
 
     def variables(self) -> list[VariableRef]:
@@ -221,8 +222,10 @@ class Module:
             raise CudaError(Error.INVALID_PTX, error.output or str(error)) from error
 
     def _allocate(self, placement: Placement) -> int:
-        kind = Kind.CODE if placement.is_code else Kind.DEVICE
-        allocation = self._driver.space.allocate(placement.size, kind, self._driver.space.modules)
+        space = self._driver.space
+        kind = {Room.CODE: Kind.CODE, Room.DEVICE: Kind.DEVICE, Room.SHARED: Kind.MANAGED}[placement.room]
+        arena = space.host if placement.room is Room.SHARED else space.modules
+        allocation = space.allocate(placement.size, kind, arena)
         if allocation is None:
             raise CudaError(Error.MEMORY_ALLOCATION, f"no room for {placement.what} of {self.what}")
         self._blocks.append(allocation.va)
@@ -232,6 +235,10 @@ class Module:
         uploads: list[Upload] = []
         for block in image.blocks:
             what, size = block.placement.what, block.placement.size
+            if block.placement.room is Room.SHARED:  # the CPU may read it at once, so the CPU writes it
+                self._driver.memory.write(block.va, block.data.ljust(size, b"\0"))
+                uploads.append(Upload(what, block.va, size, "host"))
+                continue
             how, fence = self._driver.upload(
                 block.va, block.data, size, f"upload {what} of module {self.index}"
             )

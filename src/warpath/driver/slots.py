@@ -84,6 +84,7 @@ class LaunchSlots:
         allocation = self._space.allocate(size, kind, self._space.modules if on_board else self._space.system)
         if allocation is None:
             raise CudaError(Error.MEMORY_ALLOCATION, "no room for launch slots")
+        self._space.memory.write(allocation.va, bytes(size))  # after a reset it holds old payloads
         return allocation.va
 
 

@@ -38,8 +38,10 @@ class ModelGpu(Doorbell, Protocol):
         """Records of everything that stopped a channel, in order."""
         ...
 
-    def run(self, poll: Callable[[], None] | None = None) -> None:
-        """Work on all channels until none can go on; `poll` is called between steps."""
+    def run(
+        self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None
+    ) -> None:
+        """Work on all channels until none can go on or `until()`; `poll` is called between steps."""
         ...
 
 
@@ -145,7 +147,7 @@ class Submitter:
         """
         self.check()
         if not fence.done:
-            self._run()
+            self._run(fence)
             self.check()
         if not fence.done:
             raise self._stuck(fence)
@@ -178,10 +180,10 @@ class Submitter:
         """Whether all channels have finished."""
         return all(channel.idle for channel in self.channels.all)
 
-    def _run(self) -> None:
-        """Let the GPU work until it stops, answering host calls as their turn comes."""
+    def _run(self, fence: Fence | None = None) -> None:
+        """Let the GPU work until it stops or the fence is done, answering host calls as their turn comes."""
         while True:
-            self.gpu.run(self.poll)
+            self.gpu.run(self.poll, None if fence is None else lambda: fence.done or self._host_call_is_due())
             self._collect_faults()
             if self.error is not None or not self._answer_host_calls():
                 break
@@ -201,6 +203,9 @@ class Submitter:
         entry, pc = fault.get("program_va"), fault.get("pc")
         code = self.space.find(entry) if isinstance(entry, int) else None
         return locate(self.modules, code.va + pc) if code is not None and isinstance(pc, int) else None
+
+    def _host_call_is_due(self) -> bool:
+        return any(self._word(call.reached_va) >= call.count for call in self._host_calls)
 
     def _answer_host_calls(self) -> bool:
         """Make every host call whose turn has come; whether there was one."""

@@ -45,6 +45,10 @@ class Grid(Protocol):
         """Counters so far."""
         ...
 
+    def placement(self) -> bytes:
+        """The SM of each CTA, packed u32."""
+        ...
+
     def step(self, budget_warp_instructions: int, threads: int) -> str:
         """Run on; `running`, `done` or `fault`."""
         ...

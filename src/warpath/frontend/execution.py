@@ -80,6 +80,7 @@ class Executor:
         while (status := grid.step(self._options.budget, self._options.threads)) == "running":
             yield Progress.MOVED
         launch.counters = dict(grid.counters)
+        launch.placement = grid.placement() if self._options.count else b""
         self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}

@@ -90,19 +90,24 @@ class ModelGpu:
         if channel is not None and token not in self._active:
             self._active[token] = self._host.serve(channel)
 
-    def run(self, poll: Callable[[], None] | None = None) -> None:
-        """Carry out the work of all channels until none can go on.
+    def run(
+        self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None
+    ) -> None:
+        """Carry out the work of all channels until none can go on, or until `until()`.
 
-        `poll` is called between steps; what it raises ends `run`, which may be called again.
-        UnsupportedError and FormatError stop the channel that caused them.
+        `poll` is called between steps; what it raises ends `run`, which may be called again and goes on with the
+        next channel. UnsupportedError and FormatError stop the channel that caused them.
         """
-        moved = True
-        while moved:
-            moved = False
-            for token in list(self._active):
-                moved |= self._step(token)
-                if poll is not None:
-                    poll()
+        blocked = 0  # channels in a row that could not go on
+        while self._active and blocked < len(self._active):
+            token = next(iter(self._active))
+            steps = self._active.pop(token)
+            self._active[token] = steps  # its next turn comes after all others
+            blocked = 0 if self._step(token) else blocked + 1
+            if until is not None and until():
+                return
+            if poll is not None:
+                poll()
 
     def _step(self, token: int) -> bool:
         """Let one channel go on; whether it did anything."""

@@ -30,7 +30,9 @@ class Windows:
 
 @dataclass(slots=True)
 class Launch:
-    """One grid with CTAs to run. `counters` and `fault` are filled in when it has ended.
+    """One grid with CTAs to run. `counters`, `placement` and `fault` are filled in when it has ended.
+
+    `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
 
     `form` says how the QMD arrived: `pointer`, `inline` or `dependent`. `constants` holds the bytes of
     constant bank 0 as they were when the grid started.
@@ -48,6 +50,7 @@ class Launch:
     layout: str
     constants: bytes
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    placement: bytes = b""
     fault: Mapping[str, Any] | None = None
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warpath.container import fatbin
 from warpath.driver.error import CudaError, Error
 from warpath.driver.module import Function, Module
-from warpath.errors import FormatError, UnsupportedError
+from warpath.errors import FormatError
 from warpath.host.api_launch import find_function
 from warpath.host.connection import MAX_STRING
 from warpath.host.dispatch import entry
@@ -120,11 +120,9 @@ def init_module(call: Call, handle: int) -> int:
     module = call.runtime.handles.get(handle, Module)
     for pointer, name in call.process.managed.pop(handle, []):
         va = module.variable(name).va
-        if not call.runtime.arena.base <= va < call.runtime.arena.base + call.runtime.arena.size:
-            raise UnsupportedError(
-                f"__managed__ variable {name}: module variables in host memory are not supported"
-            )
         call.connection.write(pointer, struct.pack("<Q", va))
+        # A symbol API gets the variable itself, not its pointer.
+        call.driver.registry.register_variable(module, va, name)
     return 1
 
 

@@ -6,6 +6,7 @@ for names. Nothing here is decided; numbers are copied or counted.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,6 @@ import msgspec
 
 from warpath.command.qmd import Qmd
 from warpath.container.cubin import Cubin, Kernel
-from warpath.driver.address_space import DEVICE_BASE, MODULE_BASE, MODULE_SIZE
 from warpath.driver.context import Driver
 from warpath.driver.journal import LaunchRecord
 from warpath.driver.journal import LoadEvent as Loaded
@@ -78,6 +78,10 @@ class Names:
                     return Place(module.cubin, kernel, start, base)
         return None
 
+    def side(self, va: int) -> str:
+        """Whose memory an address is in: `host` (pinned, managed or staging) or `device`."""
+        return "host" if va in self._driver.space.host else "device"
+
     def launch(self, index: int) -> LaunchRecord | None:
         """The driver's record of launch `index`."""
         launches = self._driver.journal.launches
@@ -102,9 +106,9 @@ class Recorder:
 
     def on_copy(self, copy: Copy) -> None:
         """Count copy-engine traffic by direction."""
-        if copy.kind != "copy":
+        if copy.kind != "copy" or self.names is None:
             return
-        src, dst = ("device" if _is_device(va) else "host" for va in (copy.src, copy.dst))
+        src, dst = (self.names.side(va) for va in (copy.src, copy.dst))
         before = self.copies.get(f"{src} to {dst}", Copied(bytes=0, pieces=0))
         self.copies[f"{src} to {dst}"] = Copied(bytes=before.bytes + copy.bytes, pieces=before.pieces + 1)
 
@@ -144,7 +148,7 @@ class Recorder:
             submission=_submission(launch),
             occupancy=_occupancy(gpu, launch),
             counters=_totals(launch.counters),
-            sm_blocks=list(launch.counters.get("sm_blocks", [])),
+            sm_blocks=_per_sm(launch.placement, gpu.sms),
             traffic=traffic.by_kind(code),
             instructions=code,
             floor_ns=floor_ns,
@@ -175,10 +179,6 @@ class Recorder:
         first = (place.va - place.base) // WORD
         code = self._listing(place.cubin, place.kernel)
         return [_instruction(code, at, first, counts) for at in range(len(code))]
-
-
-def _is_device(va: int) -> bool:
-    return DEVICE_BASE <= va < MODULE_BASE + MODULE_SIZE
 
 
 def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
@@ -222,6 +222,12 @@ def _totals(counters: Mapping[str, Any]) -> dict[str, float]:
         "smsp__thread_inst_executed.sum": counters.get("thread_inst_executed", 0),
         "smsp__thread_inst_executed_pred_on.sum": counters.get("thread_inst_executed_pred_on", 0),
     }
+
+
+def _per_sm(placement: bytes, sms: int) -> list[int]:
+    """CTAs that each SM received; empty when placement was not kept."""
+    found = Counter(memoryview(placement).cast("I"))
+    return [found[sm] for sm in range(sms)] if placement else []
 
 
 def _params(launch: GpuLaunch, record: LaunchRecord | None) -> list[ParamValue]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpath.report.compilation import kernel_lines
-from warpath.report.model import InstructionInfo, Launch, Report
+from warpath.report.model import InstructionInfo, Launch, Report, Traffic
 from warpath.units import format_bytes, format_duration_ns
 
 RESOURCES = {
@@ -145,11 +145,7 @@ def _placement(report: Report, launch: Launch) -> Iterator[str]:
 
 def _memory(report: Report, launch: Launch) -> Iterator[str]:
     for what in launch.traffic:
-        per = what.sectors / what.requests if what.requests else 0.0
-        yield (
-            f"{what.name}: {what.requests} requests, {per:.2f} sectors a request, "
-            f"{format_bytes(what.bytes)} asked for, {format_bytes(what.sectors * 32)} in sectors (modelled)"
-        )
+        yield f"{what.name}: {what.requests} requests, {_passes(what)}, {format_bytes(what.bytes)} asked for (modelled)"
     if launch.floor_ns:
         yield (
             f"floor: {format_bytes(launch.floor_bytes)} of loads that must come from DRAM once, at "
@@ -157,6 +153,12 @@ def _memory(report: Report, launch: Launch) -> Iterator[str]:
             f"{format_duration_ns(launch.floor_ns)} (computed)"
         )
     yield "duration: not modelled in this version"
+
+
+def _passes(what: Traffic) -> str:
+    """How well the lanes of a request fall together: sectors for global and local memory, wavefronts for shared."""
+    count, unit = (what.sectors, "sectors") if what.sectors else (what.wavefronts, "wavefronts")
+    return f"{count / max(what.requests, 1):.2f} {unit} a request"
 
 
 def _code(launch: Launch, console: Console) -> None:
