@@ -9,7 +9,7 @@ namespace {
 enum class Arith { Add, Mul, Fma };
 
 // Flags of the arithmetic ops.
-constexpr u32 kBfloat = 1, kFlush = 2, kSat = 4, kRelu = 8;
+constexpr u32 kBfloat = 1, kFlush = 2, kSat = 4, kRelu = 8, kOob = 16;
 
 // a + b rounded to odd in binary32: exact, or the neighbour whose last bit is set.
 inline u32 sum_to_odd(float a, float b) {
@@ -60,6 +60,16 @@ void arith_row(const Row& a, const Row& b, const Row& c, Row& out) {
   }
 }
 
+// .OOB: the NaN that marks elements outside a tensor, as a factor, makes the result +0. Its pattern is 0x7ff7 in both
+// formats, either sign (measured on an H200).
+void zero_out_of_bounds(const Row& a, const Row& b, bool bfloat, Row& out) {
+  const u32 marker = bfloat ? bfloat_to_float(0x7ff7) : half_to_float(0x7ff7);
+  for (int i = 0; i < kLanes; ++i) {
+    const bool outside = (a.v[i] & 0x7fffffffu) == marker || (b.v[i] & 0x7fffffffu) == marker;
+    out.v[i] = outside ? 0 : out.v[i];
+  }
+}
+
 template <Arith Op, bool Bfloat, bool Flush>
 void exec_half(Warp& warp, const Instr& in, u32 mask) {
   HalfRows a, b, c, result;
@@ -69,6 +79,7 @@ void exec_half(Warp& warp, const Instr& in, u32 mask) {
   const HalfRows& third = Op == Arith::Fma ? c : b;
   for (int h = 0; h < 2; ++h) {
     arith_row<Op, Bfloat, Flush>(a.part[h], b.part[h], third.part[h], result.part[h]);
+    if (in.flags & kOob) zero_out_of_bounds(a.part[h], b.part[h], Bfloat, result.part[h]);
     if ((in.flags & (kSat | kRelu)) == 0) continue;
     for (int i = 0; i < kLanes; ++i) result.part[h].v[i] = clamp_half(result.part[h].v[i], in.flags);
   }
@@ -108,7 +119,7 @@ bool is_constant_move(const Instr& out) {
 
 u32 arith_flags(const InstrText& text) {
   return (text.has("BF16_V2") || text.has("BF16") ? kBfloat : 0) | (text.has("FTZ") ? kFlush : 0) |
-         (text.has("SAT") ? kSat : 0) | (text.has("RELU") ? kRelu : 0);
+         (text.has("SAT") ? kSat : 0) | (text.has("RELU") ? kRelu : 0) | (text.has("OOB") ? kOob : 0);
 }
 
 template <Arith Op>
@@ -172,7 +183,7 @@ constexpr Latency kFixed = Latency::Fixed;
 constexpr OpDecl kOps[] = {
     {"HADD2", "BF16_V2 F32 FTZ SAT", Pipe::Fp16, kFixed, bind_half<Arith::Add>},
     {"HMUL2", "BF16_V2 FTZ SAT", Pipe::Fp16, kFixed, bind_half<Arith::Mul>},
-    {"HFMA2", "MMA BF16_V2 FTZ SAT RELU", Pipe::Fp16, kFixed, bind_half<Arith::Fma>},
+    {"HFMA2", "MMA BF16_V2 FTZ SAT RELU OOB", Pipe::Fp16, kFixed, bind_half<Arith::Fma>},
     {"FHADD", "BF16 SAT RM RP RZ", Pipe::Fma, kFixed, bind_mixed<false>},
     {"FHFMA", "BF16 SAT RM RP RZ", Pipe::Fma, kFixed, bind_mixed<true>},
     {"HSETP2", "BF16_V2 LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR H_AND", Pipe::Fp16, kFixed,

@@ -4,7 +4,6 @@
 #include "ops/mufu_model.hpp"
 
 #include <bit>
-#include <cmath>
 
 #include "ops/rounding.hpp"
 
@@ -34,6 +33,18 @@ constexpr Table kSqrtTable{kSqrt, 17, 15, 32767};
 constexpr Table kEx2Table{kEx2, 17, 15, 24456};
 constexpr Table kLg2Table{kLg2, 17, 14, 3348};
 constexpr Table kSinTable{kSin, 17, 15, 0};
+constexpr Table kTanhTable{kTanh, 17, 15, 0};
+
+// Binades of the hyperbolic tangent's argument, from 2^-8: their first segment, and the low bits left out. The result
+// is in units of 2^-19 of the last argument bit that counts.
+struct TanhBinade {
+  u32 first;
+  i32 dropped;
+};
+constexpr TanhBinade kTanhBinades[] = {{0, 6},  {1, 6},  {2, 6},  {3, 5},  {5, 5}, {7, 4},
+                                       {11, 4}, {15, 4}, {19, 3}, {27, 2}, {43, 3}};
+constexpr i32 kTanhLeast = -8, kTanhMost = 2;
+constexpr i32 kTanhBelow = 19;
 
 constexpr int kBelow = 17;  // fraction bits of a value below the last place
 constexpr u32 kFraction = 0x7fffff;
@@ -185,10 +196,16 @@ u32 mufu_lg2(u32 x) {
 u32 mufu_sin(u32 x) { return sine(x, 0); }
 u32 mufu_cos(u32 x) { return sine(x, 1); }
 
-// Not fitted: computed and rounded once, which is inside the documented bound but not the unit's own bits.
 u32 mufu_tanh(u32 x) {
-  if (is_nan32(x)) return kNan32;
-  return round_to(kBinary32, std::tanh(static_cast<double>(as_float(x))), Round::Nearest);
+  const Parts p = split(x);
+  if (p.nan) return kNan32;
+  const i32 exponent = p.field - 127;
+  if (exponent < kTanhLeast) return x;  // the argument itself, denormals too
+  if (exponent > kTanhMost) return p.sign | 0x3f800000;
+  const TanhBinade& binade = kTanhBinades[exponent - kTanhLeast];
+  const u32 position = (binade.first << kTanhTable.bits) + (p.fraction >> binade.dropped);
+  return normalise(p.sign, static_cast<u64>(interpolate(kTanhTable, position)),
+                   exponent - 23 + binade.dropped - kTanhBelow);
 }
 
 u32 mufu_rcp64h(u32 high) {

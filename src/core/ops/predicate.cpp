@@ -40,8 +40,8 @@ inline u32 predicate_word(const u32* pred, int lane) {
   return word;
 }
 
-// The byte of a register that P2R and R2P touch (".B1"), as a shift. Bits of `flags` above it say uniform.
-constexpr u32 kUniform = 0x100;
+// Flags of P2R and R2P: the bit where the byte of the register they touch starts, then
+constexpr u32 kUniform = 0x100, kEveryPredicate = 0x200;
 
 // Replaces the bits of `mask` (an immediate) in a by predicates.
 void exec_p2r(Warp& warp, const Instr& in, u32 mask) {
@@ -66,13 +66,18 @@ void exec_r2p(Warp& warp, const Instr& in, u32 mask) {
   target.kind = in.flags & kUniform ? OperandKind::UPred : OperandKind::Pred;
   for (u16 p = 0; p < 7; ++p) {
     target.reg = p;
-    const u32 named = lanes_where([=](int i) { return (b[i] >> p) & 1; });
+    const bool all = in.flags & kEveryPredicate;
+    const u32 named = all ? kFullMask : lanes_where([=](int i) { return (b[i] >> p) & 1; });
     const u32 bits = lanes_where([=](int i) { return (a[i] >> (shift + p)) & 1; });
     if ((named & mask) != 0) write_pred(warp, target, bits, named & mask);
   }
 }
 
-u32 byte_shift(const InstrText& text) { return 8 * static_cast<u32>(choose(text, {"B0", "B1", "B2", "B3"}, 0)); }
+// The byte is a modifier ("P2R.B1") or a suffix of the register ("R2P PR, R4.B1").
+u32 byte_shift(const InstrText& text, const Operand& word) {
+  const int suffix = word.part >= 1 && word.part <= 4 ? word.part - 1 : 0;
+  return 8 * static_cast<u32>(choose(text, {"B0", "B1", "B2", "B3"}, suffix));
+}
 
 bool is_logic_source(const Operand& op, const std::string& text) {
   if (op.kind == OperandKind::Pred || op.kind == OperandKind::UPred) return true;
@@ -105,14 +110,16 @@ std::string bind_plop3(const InstrText& text, Instr& out) {
 std::string bind_p2r(const InstrText& text, Instr& out) {
   // nvdisasm leaves PR out of some listings.
   if (match_slots(text, out, {"dab", "drab"}) < 0) return refuse_operands(text);
-  out.flags = byte_shift(text) | (text.mnemonic[0] == 'U' ? kUniform : 0);
+  out.flags = byte_shift(text, slot(out, kA)) | (text.mnemonic[0] == 'U' ? kUniform : 0);
   out.exec = exec_p2r;
   return "";
 }
 
 std::string bind_r2p(const InstrText& text, Instr& out) {
-  if (match_slots(text, out, {"ab", "rab"}) < 0) return refuse_operands(text);
-  out.flags = byte_shift(text) | (text.mnemonic[0] == 'U' ? kUniform : 0);
+  const int form = match_slots(text, out, {"ra", "ab", "rab"});
+  if (form < 0) return refuse_operands(text);
+  out.flags = byte_shift(text, slot(out, kA)) | (text.mnemonic[0] == 'U' ? kUniform : 0) |
+              (form == 0 ? kEveryPredicate : 0);
   out.exec = exec_r2p;
   return "";
 }

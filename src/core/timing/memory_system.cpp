@@ -16,7 +16,7 @@ u64 mix(u64 x) {
 
 u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
-constexpr u64 kOne = 256;  // a cycle
+constexpr u32 kOne = 256;  // units of work in a cycle
 
 }  // namespace
 
@@ -58,7 +58,7 @@ L2Tags::Line* L2Tags::oldest_dirty(u64 line, u32 limit) {
 }
 
 MemorySystem::MemorySystem(const TimingParams& params)
-    : params_(params), slices_(params.l2_slices), channels_(params.dram_channels) {
+    : params_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i) partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways);
   dirty_limit_ = params.l2_ways * params.l2_dirty_percent / 100;
   distances_.resize(std::size_t{params.sms} * params.l2_slices);
@@ -85,10 +85,10 @@ void MemorySystem::use_code(u64 id, u32 lines) {
 void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end(), u8{1}); }
 
 void MemorySystem::begin_launch() {
-  std::fill(slices_.begin(), slices_.end(), Server{});
-  std::fill(channels_.begin(), channels_.end(), Channel{});
-  reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes << Calendar::kSpanBits));
-  gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes << Calendar::kSpanBits));
+  slices_.assign(params_.l2_slices, Calendar(kOne));
+  channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
+  reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
+  gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
   counts_ = MemoryCounts{};
 }
 
@@ -100,40 +100,39 @@ MemorySystem::Place MemorySystem::place_of(u64 line) const {
   return {partition, slice, static_cast<u32>(u64{slice} * params_.dram_channels / params_.l2_slices)};
 }
 
-u64 MemorySystem::refreshed(u32 channel, u64 at_256) const {
-  if (params_.dram_refresh_percent == 0) return at_256;
-  const u64 length = params_.dram_refresh_cycles * kOne;
+Cycle MemorySystem::refreshed(u32 channel, Cycle at) const {
+  if (params_.dram_refresh_percent == 0) return at;
+  const u64 length = params_.dram_refresh_cycles;
   const u64 interval = length * 100 / params_.dram_refresh_percent;
-  const u64 phase = (at_256 + mix(channel + 1) % interval) % interval;
-  return phase < length ? at_256 + length - phase : at_256;
+  const u64 phase = (at + mix(channel + 1) % interval) % interval;
+  return phase < length ? at + length - phase : at;
 }
 
-u64 MemorySystem::dram_access(u32 channel, u64 at_256, u32 accesses) {
-  Channel& own = channels_[channel];
-  return own.bus.take(refreshed(channel, at_256), u64{accesses} * params_.dram_access_256);
+Cycle MemorySystem::dram_access(u32 channel, Cycle at, u32 accesses) {
+  return channels_[channel].bus.book(refreshed(channel, at), accesses * params_.dram_access_256);
 }
 
 // Writes are gathered and go out in batches, each paying for turning the bus around twice.
-void MemorySystem::write_back(u64 line, u8 sectors, u64 at_256) {
+void MemorySystem::write_back(u64 line, u8 sectors, Cycle at) {
   const u32 channel = place_of(line).channel;
   const u32 bytes = count(sectors) * kSectorBytes;
   counts_.dram_write_bytes += bytes;
   Channel& own = channels_[channel];
   own.writes += (bytes + params_.dram_access_bytes - 1) / params_.dram_access_bytes;
   if (own.writes < params_.dram_write_batch) return;
-  own.bus.take(refreshed(channel, at_256), params_.dram_turnaround_256 + u64{own.writes} * params_.dram_write_256);
+  own.bus.book(refreshed(channel, at), params_.dram_turnaround_256 + own.writes * params_.dram_write_256);
   own.writes = 0;
 }
 
-L2Tags::Line* MemorySystem::allocate(u32 partition, u64 line, u64 at_256) {
+L2Tags::Line* MemorySystem::allocate(u32 partition, u64 line, Cycle at) {
   L2Tags::Line victim;
   L2Tags::Line* fresh = partitions_[partition].replace(line, victim);
-  if (victim.dirty != 0) write_back(victim.tag, victim.dirty, at_256);
+  if (victim.dirty != 0) write_back(victim.tag, victim.dirty, at);
   return fresh;
 }
 
 // Brings the missing sectors of `line` into `target`; DRAM moves them in larger pieces.
-u64 MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, u64 at_256) {
+Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at) {
   const u32 per_access = params_.dram_access_bytes / kSectorBytes;
   u8 wanted = 0;
   u32 accesses = 0;
@@ -144,16 +143,16 @@ u64 MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, co
     ++accesses;
   }
   wanted &= static_cast<u8>(~target.valid);
-  if (accesses == 0) return at_256;
+  if (accesses == 0) return at;
   counts_.dram_read_bytes += count(wanted) * kSectorBytes;
   target.valid |= wanted;
-  const u64 jitter = mix(line * 3 + 1) % (params_.dram_spread + 1) * kOne;
-  return dram_access(home.channel, at_256, accesses) + params_.dram_latency * kOne + jitter;
+  const u64 jitter = mix(line * 3 + 1) % (params_.dram_spread + 1);
+  return dram_access(home.channel, at, accesses) + params_.dram_latency + jitter;
 }
 
 // At the line's home slice: from L2 or DRAM, counting hits by sector when `counted`.
-u64 MemorySystem::read_home(const Request& request, const Place& home, u64 at_256, u8& hit) {
-  const u64 done = slices_[home.slice].take(at_256, u64{count(request.sectors)} * params_.l2_sector_256);
+Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
+  const Cycle done = slices_[home.slice].book(at, count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
   counts_.l2_sectors += count(request.sectors);
@@ -162,23 +161,23 @@ u64 MemorySystem::read_home(const Request& request, const Place& home, u64 at_25
   return fetch_from_dram(request.line, request.sectors, *line, home, done);
 }
 
-u64 MemorySystem::serve_read(const Request& request, const Place& home, u64 at_256, u32 near) {
+Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle at, u32 near) {
   u8 hit = 0;
-  u64 done = 0;
+  Cycle done = 0;
   if (near == home.partition) {
-    done = read_home(request, home, at_256, hit);
+    done = read_home(request, home, at, hit);
   } else {
     // The near partition keeps copies of what its SMs read from the other one.
     const u32 per_partition = params_.l2_slices / params_.l2_partitions;
     const u32 slice = near * per_partition + home.slice % per_partition;
-    done = slices_[slice].take(at_256, u64{count(request.sectors)} * params_.l2_sector_256);
+    done = slices_[slice].book(at, count(request.sectors) * params_.l2_sector_256);
     counts_.l2_sectors += count(request.sectors);
     L2Tags::Line* copy = partitions_[near].find(request.line);
     hit = copy != nullptr ? copy->valid & request.sectors : 0;
     if (hit != request.sectors) {
       u8 home_hit = 0;
-      done = read_home(request, home, done + params_.l2_fabric_latency * kOne / 2, home_hit) +
-             params_.l2_fabric_latency * kOne / 2;
+      done = read_home(request, home, done + params_.l2_fabric_latency / 2, home_hit) +
+             params_.l2_fabric_latency / 2;
       hit |= home_hit;
       if (copy == nullptr) copy = allocate(near, request.line, done);
       copy->valid |= request.sectors;
@@ -191,23 +190,23 @@ u64 MemorySystem::serve_read(const Request& request, const Place& home, u64 at_2
 }
 
 // Writes, reductions and atomics are done at home; copies elsewhere are dropped.
-u64 MemorySystem::serve_write(const Request& request, const Place& home, u64 at_256, u32 near) {
+Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle at, u32 near) {
   const u32 sectors = count(request.sectors);
   const bool atomic = request.kind != RequestKind::Write;
   if (near != home.partition) {
-    at_256 += params_.l2_fabric_latency * kOne / 2;
+    at += params_.l2_fabric_latency / 2;
     counts_.l2_sectors += sectors;
     if (L2Tags::Line* copy = partitions_[near].find(request.line)) copy->valid &= static_cast<u8>(~request.sectors);
   }
   counts_.l2_sectors += sectors;
-  const u64 cost = atomic ? params_.atomic_base_256 + u64{sectors} * params_.atomic_sector_256 +
-                                u64{request.passes - 1u} * params_.atomic_pass_256
-                          : u64{sectors} * params_.l2_write_sector_256;
-  const u64 done = slices_[home.slice].take(at_256, cost);
+  const u32 cost = atomic ? params_.atomic_base_256 + sectors * params_.atomic_sector_256 +
+                                (request.passes - 1u) * params_.atomic_pass_256
+                          : sectors * params_.l2_write_sector_256;
+  const Cycle done = slices_[home.slice].book(at, cost);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
-  u64 ready = done;
+  Cycle ready = done;
   if (atomic && hit != request.sectors) ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
   line->valid |= request.sectors;
   line->dirty |= request.sectors;
@@ -226,7 +225,7 @@ u64 MemorySystem::serve_write(const Request& request, const Place& home, u64 at_
                                                 : counts_.atomic_requests);
   counts_.other_sectors += sectors;
   counts_.other_hits += count(hit);
-  return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency * kOne;
+  return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency;
 }
 
 void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies) {
@@ -235,18 +234,18 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     const u32 gpc = request.sm * params_.gpcs / params_.sms;
     const u32 near = gpc % params_.l2_partitions;
     const u64 way = distances_[std::size_t{request.sm} * params_.l2_slices + home.slice];
-    const u64 arrives = (request.time + params_.request_latency + way) * kOne;
+    const Cycle arrives = request.time + params_.request_latency + way;
     Reply reply{0, request.token};
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
-      const u64 done = serve_write(request, home, arrives, near) / kOne;
+      const Cycle done = serve_write(request, home, arrives, near);
       // Taken once the slice's queue has room for it.
       const Cycle queued = params_.request_latency + way + params_.l2_queue_cycles;
       reply.time = std::max(request.time, done > queued ? done - queued : 0);
     } else {
-      const u64 done = request.kind == RequestKind::Read ? serve_read(request, home, arrives, near)
+      const Cycle done = request.kind == RequestKind::Read ? serve_read(request, home, arrives, near)
                                                          : serve_write(request, home, arrives, near);
       const u32 bytes = count(request.sectors) * kSectorBytes;
-      const Cycle sent = done / kOne + params_.reply_latency + way;
+      const Cycle sent = done + params_.reply_latency + way;
       reply.time = std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
     }
     replies[request.sm].push_back(reply);
@@ -254,6 +253,8 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
 }
 
 void MemorySystem::forget(Cycle now) {
+  for (Calendar& slice : slices_) slice.forget(now);
+  for (Channel& channel : channels_) channel.bus.forget(now);
   for (Calendar& port : reply_ports_) port.forget(now);
   for (Calendar& port : gpc_ports_) port.forget(now);
 }

@@ -71,24 +71,24 @@ class MemorySystem {
     u32 partition, slice, channel;
   };
   struct Channel {
-    Server bus;
+    Calendar bus;
     u32 writes = 0;  // accesses gathered for the next batch
   };
 
   Place place_of(u64 line) const;
-  u64 serve_read(const Request& request, const Place& home, u64 at_256, u32 near);
-  u64 serve_write(const Request& request, const Place& home, u64 at_256, u32 near);
-  u64 read_home(const Request& request, const Place& home, u64 at_256, u8& hit);
-  u64 fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, u64 at_256);
-  L2Tags::Line* allocate(u32 partition, u64 line, u64 at_256);
-  void write_back(u64 line, u8 sectors, u64 at_256);
-  u64 dram_access(u32 channel, u64 at_256, u32 accesses);
-  u64 refreshed(u32 channel, u64 at_256) const;
+  Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
+  Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
+  Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
+  Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
+  L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
+  void write_back(u64 line, u8 sectors, Cycle at);
+  Cycle dram_access(u32 channel, Cycle at, u32 accesses);
+  Cycle refreshed(u32 channel, Cycle at) const;
 
   TimingParams params_;
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
-  std::vector<Server> slices_;
+  std::vector<Calendar> slices_;
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;

@@ -23,31 +23,24 @@ struct Server {
 };
 
 // Work is booked out of order of time: a ring of short spans, each with a capacity. Times in cycles; work in units of
-// which `per_span` fit into one span.
+// which a fixed number fits into a cycle.
 class Calendar {
  public:
-  static constexpr u32 kSpanBits = 4;  // 16 cycles
-  static constexpr u32 kSpans = 1024;
+  static constexpr u32 kSpanBits = 5;  // 32 cycles
+  static constexpr u32 kSpans = 256;
 
-  explicit Calendar(u32 per_span = 1) : per_span_(std::max(per_span, 1u)), used_(kSpans, 0) {}
+  explicit Calendar(u32 per_cycle = 1) : per_span_(std::max(per_cycle, 1u) << kSpanBits), used_(kSpans, 0) {}
 
   // Books `work` at `at` or later; returns when the last of it is done.
   Cycle book(Cycle at, u32 work) {
     u64 span = std::max(at >> kSpanBits, first_);
-    if (span >= first_ + kSpans) advance(span - kSpans + 1);
-    u32 left = work;
-    Cycle done = at;
     while (true) {
       if (span >= first_ + kSpans) advance(span - kSpans + 1);
       u32& used = used_[span % kSpans];
-      const u32 room = per_span_ - std::min(used, per_span_);
-      const u32 part = std::min(room, left);
-      if (part != 0) {
-        used += part;
-        left -= part;
-        done = std::max(at, (span << kSpanBits) + (u64{used} << kSpanBits) / per_span_);
-      }
-      if (left == 0) return done;
+      const u32 part = std::min(per_span_ - used, work);
+      used += part;
+      work -= part;
+      if (work == 0) return std::max(at, (span << kSpanBits) + (u64{used} << kSpanBits) / per_span_);
       ++span;
     }
   }

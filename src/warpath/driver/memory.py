@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 from warpath.driver.address_space import AddressSpace, Allocation, Kind, align_up
+from warpath.driver.channel import Fence
 from warpath.driver.error import CudaError, Error
 
 PITCH_ALIGNMENT = 512  # bytes; what cudaMallocPitch rounds rows up to
@@ -55,6 +56,7 @@ class MemoryManager:
         self._check = check
         self._synchronize = synchronize
         self._registered: dict[int, int] = {}  # start -> size of pageable ranges made known to CUDA
+        self._leaving: dict[int, Sequence[Fence]] = {}  # freed in stream order: gone when the fences are done
 
     def malloc(self, size: int) -> int:
         """Device memory, at least 256-byte aligned; error 2 when the board is full. Size 0 gives a null
@@ -82,6 +84,13 @@ class MemoryManager:
         ignored.
         """
         self._release(va, (Kind.DEVICE, Kind.MANAGED))
+
+    def free_after(self, va: int, fences: Sequence[Fence]) -> None:
+        """Free device memory once `fences` are done; error 1 as for `free`. Does not wait."""
+        self._check()
+        self._owned(va, (Kind.DEVICE, Kind.MANAGED))
+        self._leaving[va] = fences
+        self._sweep()
 
     def host_free(self, va: int) -> None:
         """Free pinned memory; error 1 for an address that no allocation starts at. Null is ignored."""
@@ -111,8 +120,12 @@ class MemoryManager:
         }
         if allocation is not None and allocation.kind in types:
             return Pointer(va, types[allocation.kind], allocation)
-        known = any(start <= va < start + size for start, size in self._registered.items())
+        known = self.is_registered(va)
         return Pointer(va, PointerType.HOST if known else PointerType.UNREGISTERED, mapped=known)
+
+    def is_registered(self, va: int) -> bool:
+        """Whether `va` lies in program memory that `register_host` made known."""
+        return any(start <= va < start + size for start, size in self._registered.items())
 
     def device_range(self, va: int, size: int) -> Pointer:
         """The pointer, checked to have `size` bytes the GPU can reach; error 1 otherwise."""
@@ -127,13 +140,19 @@ class MemoryManager:
 
     def info(self) -> tuple[int, int]:
         """(free, total) bytes of the board."""
+        self._sweep()
         return self._space.free_bytes, self._space.board_bytes
 
     def _allocate(self, size: int, kind: Kind, what: str) -> int:
         self._check()
         if size == 0:
             return 0
+        self._sweep()
         allocation = self._space.allocate(size, kind)
+        if allocation is None and self._leaving:
+            self._synchronize()
+            self._sweep()
+            allocation = self._space.allocate(size, kind)
         if allocation is None:
             free, total = self.info()
             raise CudaError(
@@ -146,9 +165,20 @@ class MemoryManager:
         if va == 0:
             return
         self._synchronize()  # pending work may still use it
+        self._sweep()
+        self._owned(va, kinds)
+        self._space.release(va)
+
+    def _owned(self, va: int, kinds: tuple[Kind, ...]) -> None:
         allocation = self._space.find(va)
-        if allocation is None or allocation.va != va or allocation.kind not in kinds:
+        if allocation is None or allocation.va != va or allocation.kind not in kinds or va in self._leaving:
             raise CudaError(
                 Error.INVALID_VALUE, f"{va:#x} is not the start of a live allocation of this kind"
             )
-        self._space.release(va)
+
+    def _sweep(self) -> None:
+        """Let go of what was freed in stream order and is no longer used."""
+        for va, fences in list(self._leaving.items()):
+            if all(fence.done for fence in fences):
+                del self._leaving[va]
+                self._space.release(va)

@@ -23,6 +23,7 @@ from warpath.driver.slots import LaunchSlots, WordPool
 from warpath.driver.staging import PIECE_BYTES, Staging
 from warpath.driver.stream import Stream, StreamSet
 from warpath.driver.support import DeviceSupport, Limits
+from warpath.errors import UnsupportedError
 from warpath.gpu.spec import Gpu
 
 _RUNTIME_VERSION = 13050
@@ -182,8 +183,12 @@ class Submitter:
 
     def _run(self, fence: Fence | None = None) -> None:
         """Let the GPU work until it stops or the fence is done, answering host calls as their turn comes."""
+
+        def enough() -> bool:
+            return (fence is not None and fence.done) or self._host_call_is_due()
+
         while True:
-            self.gpu.run(self.poll, None if fence is None else lambda: fence.done or self._host_call_is_due())
+            self.gpu.run(self.poll, enough)
             self._collect_faults()
             if self.error is not None or not self._answer_host_calls():
                 break
@@ -194,9 +199,19 @@ class Submitter:
         self._faults_seen += len(new)
         if new and self.error is None:
             self._flush_output()
+            self._refuse_registered(new[0])
             self.error = to_cuda_error(new[0], self.place_of(new[0]))
             if self.error.code is Error.ASSERT and "message" in new[0]:
                 self.on_output(Output(b"", (AssertFailure(str(new[0]["message"])),), 0))
+
+    def _refuse_registered(self, fault: Mapping[str, object]) -> None:
+        """A real GPU reads memory pinned with cudaHostRegister; the model cannot, and the program is not to blame."""
+        address = fault.get("address")
+        if isinstance(address, int) and self.memory_manager.is_registered(address):
+            raise UnsupportedError(
+                f"{self.place_of(fault) or 'a kernel'}: {address:#x} is memory pinned with cudaHostRegister, which the "
+                "model GPU cannot reach: allocate it with cudaMallocHost"
+            )
 
     def place_of(self, fault: Mapping[str, object]) -> Place | None:
         """Where a fault's `pc` is, which counts from the start of the allocation that holds its program."""

@@ -17,9 +17,12 @@ Disassemble = Callable[[bytes], Sequence[Text]]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How grids run: warp instructions per step, host threads (0 = all), whether to count."""
+    """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
+    whether to count.
+    """
 
-    budget: int = 4_000_000
+    budget: int = 1_000_000
+    crowded_budget: int = 100_000
     threads: int = 0
     count: bool = True
 
@@ -49,6 +52,7 @@ class Executor:
         self._spec = spec
         self._disassemble = disassemble
         self._options = options
+        self.crowded = False  # whether other channels wait for their turn
         self._codes: dict[int, _Code] = {}
         self._age = 0
 
@@ -77,7 +81,7 @@ class Executor:
         """Run a launch to its end; ChannelFault when the grid faults."""
         self._machine.notify("on_launch_start", launch)
         grid = self._grid(launch)
-        while (status := grid.step(self._options.budget, self._options.threads)) == "running":
+        while (status := grid.step(self._budget, self._options.threads)) == "running":
             yield Progress.MOVED
         launch.counters = dict(grid.counters)
         launch.placement = grid.placement() if self._options.count else b""
@@ -87,6 +91,10 @@ class Executor:
         self._machine.notify("on_launch", launch)
         if launch.fault is not None:
             raise ChannelFault({**launch.fault, "program_va": launch.work.program_va})
+
+    @property
+    def _budget(self) -> int:
+        return self._options.crowded_budget if self.crowded else self._options.budget
 
     def _grid(self, launch: Launch) -> Any:
         work = launch.work

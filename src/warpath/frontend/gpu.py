@@ -103,6 +103,7 @@ class ModelGpu:
             token = next(iter(self._active))
             steps = self._active.pop(token)
             self._active[token] = steps  # its next turn comes after all others
+            self._executor.crowded = len(self._active) > 1
             blocked = 0 if self._step(token) else blocked + 1
             if until is not None and until():
                 return

@@ -1,6 +1,7 @@
 """Stream-ordered allocation and its memory pools.
 
 The model allocates at once and frees when the stream has arrived, which is one of the orders the API allows.
+Memory freed in stream order stays readable to work given to the stream before.
 """
 
 from __future__ import annotations
@@ -71,8 +72,10 @@ def free_async(call: Call, va: int, stream: int) -> None:
     """Free once the stream gets here."""
     if va == 0:
         return
-    call.driver.wait_for_stream(call.stream(stream))
-    call.driver.memory_manager.free(va)
+    target = call.stream(stream)
+    call.driver.check()
+    call.driver.forbid_capture(target)
+    call.driver.memory_manager.free_after(va, call.driver.streams.dependencies(target))
     for pool in [call.runtime.pool, *(pool for _, pool in call.runtime.handles.all(Pool))]:
         pool.live.pop(va, None)
 

@@ -1,0 +1,17 @@
+// Vector add of 2^24 elements: the long plain launch that the functional benchmark times.
+#include <cuda_runtime.h>
+
+__global__ void vadd(const float *a, const float *b, float *c, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) c[i] = a[i] + b[i];
+}
+
+int main() {
+  const int n = 1 << 24;
+  float *a, *b, *c;
+  cudaMalloc(&a, n * sizeof(float));
+  cudaMalloc(&b, n * sizeof(float));
+  cudaMalloc(&c, n * sizeof(float));
+  for (int k = 0; k < 3; k++) vadd<<<n / 256, 256>>>(a, b, c, n);
+  return cudaDeviceSynchronize() != cudaSuccess;
+}
