@@ -1,10 +1,10 @@
 // The Python module `_core`: memory, programs and grids. src/warpath/_core.pyi documents it.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "exec/fault.hpp"
 #include "exec/program.hpp"
@@ -22,7 +22,8 @@ namespace {
 using Dim3 = std::array<u32, 3>;
 
 const char* pipe_name(Pipe pipe) {
-  static const char* const names[] = {"alu", "fma", "fma_heavy", "fp16", "fp64", "xu", "lsu", "uniform", "tensor", "cbu", "adu", "tex", "none"};
+  static const char* const names[] = {"alu",     "fma",    "fma_heavy", "fp16", "fp64", "xu",  "lsu",
+                                      "uniform", "tensor", "cbu",       "adu",  "tex",  "none"};
   return names[static_cast<int>(pipe)];
 }
 
@@ -32,7 +33,8 @@ const char* latency_name(Latency latency) {
 }
 
 const char* kind_name(OperandKind kind) {
-  static const char* const names[] = {"none", "reg", "ureg", "pred", "upred", "predset", "imm", "const", "mem", "desc", "special", "convergence", "scoreboard", "text"};
+  static const char* const names[] = {"none",  "reg", "ureg", "pred",    "upred",       "predset",    "imm",
+                                      "const", "mem", "desc", "special", "convergence", "scoreboard", "text"};
   return names[static_cast<int>(kind)];
 }
 
@@ -89,12 +91,14 @@ nb::dict parse(const std::string& opcode, const std::string& operands) {
   result["mnemonic"] = text.mnemonic;
   result["modifiers"] = text.modifiers;
   nb::list rows;
-  for (std::size_t i = 0; i < text.operands.size(); ++i) rows.append(describe_operand(text.operands[i], text.operand_texts[i]));
+  for (std::size_t i = 0; i < text.operands.size(); ++i)
+    rows.append(describe_operand(text.operands[i], text.operand_texts[i]));
   result["operands"] = rows;
   result["error"] = good ? nb::object(nb::none()) : nb::object(nb::str(error.c_str()));
   const OpDecl* op = find_op(text.mnemonic);
   const Family* family = family_of(op);
-  result["family"] = family ? nb::object(nb::str(family->name.data(), family->name.size())) : nb::object(nb::none());
+  result["family"] =
+      family ? nb::object(nb::str(family->name.data(), family->name.size())) : nb::object(nb::none());
   result["pipe"] = op ? nb::object(nb::str(pipe_name(op->pipe))) : nb::object(nb::none());
   result["latency"] = op ? nb::object(nb::str(latency_name(op->latency))) : nb::object(nb::none());
   return result;
@@ -110,7 +114,8 @@ nb::list instructions(const Program& program) {
     nb::dict row;
     row["pc"] = u64{index} * 16;
     row["text"] = program.text(index);
-    row["family"] = family ? nb::object(nb::str(family->name.data(), family->name.size())) : nb::object(nb::none());
+    row["family"] =
+        family ? nb::object(nb::str(family->name.data(), family->name.size())) : nb::object(nb::none());
     row["pipe"] = in.op ? nb::object(nb::str(pipe_name(in.op->pipe))) : nb::object(nb::none());
     row["latency"] = in.op ? nb::object(nb::str(latency_name(in.op->latency))) : nb::object(nb::none());
     rows.append(row);
@@ -209,7 +214,8 @@ nb::bytes column(const std::vector<Item>& items, Field field) {
 // How many blocks each SM was given.
 std::vector<u64> sm_blocks(const Grid& grid) {
   std::vector<u64> blocks(grid.spec().sms);
-  for (std::size_t sm = 0; sm < blocks.size(); ++sm) blocks[sm] = (grid.blocks() + blocks.size() - 1 - sm) / blocks.size();
+  for (std::size_t sm = 0; sm < blocks.size(); ++sm)
+    blocks[sm] = (grid.blocks() + blocks.size() - 1 - sm) / blocks.size();
   return blocks;
 }
 
@@ -239,10 +245,12 @@ nb::dict counters(const Grid& grid) {
   return row;
 }
 
-void init_grid(Grid* self, Memory& memory, const Program& program, u64 entry_va, Dim3 grid, Dim3 block, u32 registers,
-               u32 shared_bytes, u32 local_bytes, std::vector<std::pair<u64, u64>> const_banks, u64 shared_window,
-               u64 local_window, u32 sms, u32 blocks_per_sm, bool count, u32 warps_per_sm) {
-  if (entry_va < program.base() || (entry_va - program.base()) % 16 != 0 || entry_va - program.base() >= u64{program.size()} * 16) {
+void init_grid(Grid* self, Memory& memory, const Program& program, u64 entry_va, Dim3 grid, Dim3 block,
+               u32 registers, u32 shared_bytes, u32 local_bytes, std::vector<std::pair<u64, u64>> const_banks,
+               u64 shared_window, u64 local_window, u32 sms, u32 blocks_per_sm, bool count,
+               u32 warps_per_sm) {
+  if (entry_va < program.base() || (entry_va - program.base()) % 16 != 0 ||
+      entry_va - program.base() >= u64{program.size()} * 16) {
     throw std::invalid_argument("the entry address lies outside the program");
   }
   GridSpec spec;
@@ -276,55 +284,66 @@ void bind_memory(nb::module_& m) {
   nb::class_<Memory>(m, "Memory")
       .def(nb::init<>())
       .def("reserve", &Memory::reserve, "base"_a, "size"_a, "fd"_a = -1)
-      .def("alloc", [](Memory& memory, u64 va, u64 size, u32 kind) { memory.alloc(va, size, static_cast<MemoryKind>(kind)); },
-           "va"_a, "size"_a, "kind"_a)
+      .def(
+          "alloc",
+          [](Memory& memory, u64 va, u64 size, u32 kind) {
+            memory.alloc(va, size, static_cast<MemoryKind>(kind));
+          },
+          "va"_a, "size"_a, "kind"_a)
       .def("free", &Memory::free, "va"_a)
-      .def("read",
-           [](const Memory& memory, u64 va, u64 size) {
-             return nb::bytes(reinterpret_cast<const char*>(memory.checked(va, size)), size);
-           },
-           "va"_a, "size"_a)
-      .def("write", [](Memory& memory, u64 va, nb::object data) {
-             Py_buffer view;
-             if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
-             try {
-               memory.write(va, {static_cast<const u8*>(view.buf), static_cast<std::size_t>(view.len)});
-             } catch (...) {
-               PyBuffer_Release(&view);
-               throw;
-             }
-             PyBuffer_Release(&view);
-           },
-           "va"_a, "data"_a)
+      .def(
+          "read",
+          [](const Memory& memory, u64 va, u64 size) {
+            return nb::bytes(reinterpret_cast<const char*>(memory.checked(va, size)), size);
+          },
+          "va"_a, "size"_a)
+      .def(
+          "write",
+          [](Memory& memory, u64 va, nb::object data) {
+            Py_buffer view;
+            if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+            try {
+              memory.write(va, {static_cast<const u8*>(view.buf), static_cast<std::size_t>(view.len)});
+            } catch (...) {
+              PyBuffer_Release(&view);
+              throw;
+            }
+            PyBuffer_Release(&view);
+          },
+          "va"_a, "data"_a)
       .def("fill", &Memory::fill, "va"_a, "value"_a, "size"_a, "width"_a)
       .def("copy", &Memory::copy, "dst"_a, "src"_a, "size"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def("view",
-           [](Memory& memory, u64 va, u64 size) {
-             char* host = reinterpret_cast<char*>(memory.checked(va, size));
-             return nb::steal(PyMemoryView_FromMemory(host, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
-           },
-           "va"_a, "size"_a, nb::keep_alive<0, 1>())
-      .def("extent",
-           [](const Memory& memory, u64 va) -> nb::object {
-             const Allocation* found = memory.find(va);
-             if (found == nullptr) return nb::none();
-             return nb::make_tuple(found->base, found->size);
-           },
-           "va"_a)
-      .def("nearest",
-           [](const Memory& memory, u64 va) -> nb::list {
-             nb::list rows;
-             const auto [below, above] = memory.neighbours(va);
-             for (const Allocation* a : {below, above}) {
-               if (a != nullptr) rows.append(nb::make_tuple(a->base, a->size, static_cast<u32>(a->kind)));
-             }
-             return rows;
-           },
-           "va"_a)
+      .def(
+          "view",
+          [](Memory& memory, u64 va, u64 size) {
+            char* host = reinterpret_cast<char*>(memory.checked(va, size));
+            return nb::steal(PyMemoryView_FromMemory(host, static_cast<Py_ssize_t>(size), PyBUF_WRITE));
+          },
+          "va"_a, "size"_a, nb::keep_alive<0, 1>())
+      .def(
+          "extent",
+          [](const Memory& memory, u64 va) -> nb::object {
+            const Allocation* found = memory.find(va);
+            if (found == nullptr) return nb::none();
+            return nb::make_tuple(found->base, found->size);
+          },
+          "va"_a)
+      .def(
+          "nearest",
+          [](const Memory& memory, u64 va) -> nb::list {
+            nb::list rows;
+            const auto [below, above] = memory.neighbours(va);
+            for (const Allocation* a : {below, above}) {
+              if (a != nullptr) rows.append(nb::make_tuple(a->base, a->size, static_cast<u32>(a->kind)));
+            }
+            return rows;
+          },
+          "va"_a)
       .def("allocations",
            [](const Memory& memory) {
              nb::list rows;
-             for (const Allocation& a : memory.allocations()) rows.append(nb::make_tuple(a.base, a.size, static_cast<u32>(a.kind)));
+             for (const Allocation& a : memory.allocations())
+               rows.append(nb::make_tuple(a.base, a.size, static_cast<u32>(a.kind)));
              return rows;
            })
       .def("set_heap", &Memory::set_heap, "va"_a, "size"_a);
@@ -348,11 +367,12 @@ NB_MODULE(_core, m) {
   });
   bind_memory(m);
   nb::class_<Program>(m, "Program")
-      .def("__init__",
-           [](Program* self, u32 sm, u64 base_va, const nb::bytes& code, const std::vector<TextLine>& text) {
-             new (self) Program(sm, base_va, bytes_view(code), text);
-           },
-           "sm"_a, "base_va"_a, "code"_a, "text"_a)
+      .def(
+          "__init__",
+          [](Program* self, u32 sm, u64 base_va, const nb::bytes& code, const std::vector<TextLine>& text) {
+            new (self) Program(sm, base_va, bytes_view(code), text);
+          },
+          "sm"_a, "base_va"_a, "code"_a, "text"_a)
       .def("undeclared", undeclared)
       .def("instructions", instructions)
       .def_prop_ro("sm", &Program::sm)
@@ -362,8 +382,8 @@ NB_MODULE(_core, m) {
   nb::class_<Grid>(m, "Grid")
       .def("__init__", init_grid, "memory"_a, "program"_a, "entry_va"_a, "grid"_a, "block"_a, "registers"_a,
            "shared_bytes"_a, "local_bytes"_a, "const_banks"_a, "shared_window"_a, "local_window"_a, "sms"_a,
-           "blocks_per_sm"_a, "count"_a = false, "warps_per_sm"_a = 64,
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+           "blocks_per_sm"_a, "count"_a = false, "warps_per_sm"_a = 64, nb::keep_alive<1, 2>(),
+           nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
       .def_prop_ro("fault", fault)
       .def_prop_ro("notes", notes)

@@ -64,6 +64,20 @@ def test_an_acquire_waits_for_another_channel(rig: Rig) -> None:
     assert rig.memory.word(FLAG + 16) == 1
 
 
+def test_a_run_ends_when_it_has_got_what_it_is_for(rig: Rig) -> None:
+    for token, flag in ((A, FLAG), (B, FLAG + 16)):
+        for count in (1, 2):
+            writer = rig.writer()
+            segments.host_release(writer, Semaphore(flag, count))
+            rig.push(token, writer.to_bytes())
+    rig.gpu.run(until=lambda: rig.memory.word(FLAG) == 1)
+    assert (rig.memory.word(FLAG), rig.memory.word(FLAG + 16)) == (1, 0)
+    rig.gpu.run(until=lambda: rig.memory.word(FLAG) == 2)  # the other channel's turn comes first
+    assert (rig.memory.word(FLAG), rig.memory.word(FLAG + 16)) == (2, 1)
+    rig.gpu.run()
+    assert (rig.memory.word(FLAG), rig.memory.word(FLAG + 16)) == (2, 2)
+
+
 def test_the_driver_may_release_an_acquire_from_the_cpu(rig: Rig) -> None:
     writer = rig.writer()
     segments.host_acquire(writer, Semaphore(FLAG, 0x80000000))

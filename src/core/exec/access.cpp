@@ -38,10 +38,12 @@ u8* translate_lanes(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind
     }
     u8* host = memory.mapped(own, bytes);
     if (host == nullptr) {
-      raise_fault(FaultKind::IllegalAddress, in, lane, own, bytes, access, "an illegal memory access was encountered");
+      raise_fault(FaultKind::IllegalAddress, in, lane, own, bytes, access,
+                  "an illegal memory access was encountered");
     }
     const Allocation* home = memory.find(own);
-    if (home == nullptr || own + bytes > home->base + home->size) note_outside(warp, in, lane, own, bytes, access);
+    if (home == nullptr || own + bytes > home->base + home->size)
+      note_outside(warp, in, lane, own, bytes, access);
     address.v[lane] = reinterpret_cast<u64>(host);
   });
   return nullptr;
@@ -117,7 +119,8 @@ void wide_addresses(const Warp& warp, const Instr& in, const Operand& op, u32 ma
   const u32* lo = warp.read_row(op.reg);
   if (wide && !op.addr_u32) {
     const u32* hi = op.reg == kRZ ? lo : lo + kLanes;
-    for (int lane = 0; lane < kLanes; ++lane) out.v[lane] = ((static_cast<u64>(hi[lane]) << 32) | lo[lane]) + uniform;
+    for (int lane = 0; lane < kLanes; ++lane)
+      out.v[lane] = ((static_cast<u64>(hi[lane]) << 32) | lo[lane]) + uniform;
   } else {
     for (int lane = 0; lane < kLanes; ++lane) out.v[lane] = lo[lane] + uniform;
   }
@@ -154,31 +157,38 @@ u8* translate(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind acces
     if (attempt == 1) break;
     const Allocation* home = worker.memory->find(address.v[lowest_lane(mask)]);
     if (home == nullptr) break;
-    slot = {static_cast<i64>(home->base), static_cast<i64>(home->size), worker.memory->mapped(home->base, home->size)};
+    slot = {static_cast<i64>(home->base), static_cast<i64>(home->size),
+            worker.memory->mapped(home->base, home->size)};
   }
   return translate_lanes(warp, in, mask, bytes, access, address);
 }
 
-void check_shared(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, const Row& offset) {
-  const u32 size = static_cast<u32>(warp.cta->shared.size());
+void check_shared(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access,
+                  const Row& offset) {
+  Cta& cta = *warp.cta;
+  cta.shared_written |= access != AccessKind::Read;
+  const u32 size = static_cast<u32>(cta.shared.size());
   const u32 limit = size - bytes;
   u32 low_bits = 0, highest = 0;
   for (int lane = 0; lane < kLanes; ++lane) {
     highest = std::max(highest, offset.v[lane]);
     low_bits |= offset.v[lane];
   }
-  if (size >= bytes && highest <= limit && low_bits % bytes == 0) [[likely]] return;
+  if (size >= bytes && highest <= limit && low_bits % bytes == 0) [[likely]]
+    return;
   for_lanes(mask, [&](u32 lane) {
     const u32 own = offset.v[lane];
     if (size < bytes || own > limit) {
       raise_fault(FaultKind::SharedOutOfRange, in, lane, own, bytes, access,
                   "shared memory offset beyond the block's " + std::to_string(size) + " bytes");
     }
-    if (own % bytes != 0) raise_fault(FaultKind::MisalignedAddress, in, lane, own, bytes, access, "misaligned address");
+    if (own % bytes != 0)
+      raise_fault(FaultKind::MisalignedAddress, in, lane, own, bytes, access, "misaligned address");
   });
 }
 
 void check_local(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row& offset) {
+  warp.cta->local_written |= access != AccessKind::Read;
   const u32 size = warp.worker->grid->spec().local_bytes;
   const u32 start = kLocalTop - size;
   for (int lane = 0; lane < kLanes; ++lane) offset.v[lane] = (offset.v[lane] & (kLocalTop - 1)) - start;
@@ -187,10 +197,12 @@ void check_local(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessK
     highest = std::max(highest, offset.v[lane]);
     low_bits |= offset.v[lane];
   }
-  if (size >= bytes && highest <= size - bytes && low_bits % bytes == 0) [[likely]] return;
+  if (size >= bytes && highest <= size - bytes && low_bits % bytes == 0) [[likely]]
+    return;
   for_lanes(mask, [&](u32 lane) {
     const u32 own = offset.v[lane] + start;
-    if (own % bytes != 0) raise_fault(FaultKind::MisalignedAddress, in, lane, own, bytes, access, "misaligned address");
+    if (own % bytes != 0)
+      raise_fault(FaultKind::MisalignedAddress, in, lane, own, bytes, access, "misaligned address");
     if (size >= bytes && offset.v[lane] <= size - bytes) return;
     const bool below = own < start;
     raise_fault(below ? FaultKind::StackOverflow : FaultKind::LocalOutOfRange, in, lane, own, bytes, access,

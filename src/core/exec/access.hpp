@@ -12,18 +12,20 @@ namespace warpath {
 inline constexpr u32 kWideAddress = 1u << 0;  // .E: 64-bit address
 inline constexpr u32 kPolls = 1u << 1;        // of the kind spin loops make
 
-// 64-bit lane addresses of a global or generic operand. Lanes outside `mask` repeat the first lane's, so that they
-// never decide a range check.
+// 64-bit lane addresses of a global or generic operand. Lanes outside `mask` repeat the first lane's, so that
+// they never decide a range check.
 void wide_addresses(const Warp& warp, const Instr& in, const Operand& op, u32 mask, Row64& out);
 // 32-bit lane addresses of a shared or local operand, same rule.
 void narrow_addresses(const Warp& warp, const Operand& op, u32 mask, Row& out);
 
-// Makes base + address[lane] a host address for every lane of `mask`. Rewrites `address` when the lanes lie in several
-// allocations. Faults on unmapped pages and misalignment, and notes accesses outside every live allocation.
+// Makes base + address[lane] a host address for every lane of `mask`. Rewrites `address` when the lanes lie
+// in several allocations. Faults on unmapped pages and misalignment, and notes accesses outside every live
+// allocation.
 u8* translate(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row64& address);
 
 // Faults unless every lane of `mask` lies inside the CTA's shared memory and is aligned.
-void check_shared(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, const Row& offset);
+void check_shared(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access,
+                  const Row& offset);
 // Same for the backed part of local memory; rewrites the offsets to be relative to its start.
 void check_local(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row& offset);
 

@@ -12,14 +12,16 @@
 namespace warpath {
 namespace {
 
-constexpr u16 kFirstArgument = 4;   // R4
+constexpr u16 kFirstArgument = 4;  // R4
 constexpr u64 kWindowSize = u64{1} << 24;
 constexpr u32 kMaxString = 1u << 20;
 constexpr u64 kSlotBytes = 128;
 constexpr char kCallMark[17] = "warpath syscall";  // 16 bytes with its zero
 enum class Record : u32 { Assert = 1, Text = 2 };
 
-u32 argument32(const Warp& warp, u32 word, u32 lane) { return warp.read_row(static_cast<u16>(kFirstArgument + word))[lane]; }
+u32 argument32(const Warp& warp, u32 word, u32 lane) {
+  return warp.read_row(static_cast<u16>(kFirstArgument + word))[lane];
+}
 u64 argument64(const Warp& warp, u32 word, u32 lane) {
   return static_cast<u64>(argument32(warp, word + 1, lane)) << 32 | argument32(warp, word, lane);
 }
@@ -41,7 +43,8 @@ u8 read_generic(const Warp& warp, const Instr& in, u32 lane, u64 address) {
   } else if (const u8* host = warp.worker->memory->mapped(address, 1)) {
     return *host;
   }
-  raise_fault(FaultKind::IllegalAddress, in, lane, address, 1, AccessKind::Read, "a system call read an illegal address");
+  raise_fault(FaultKind::IllegalAddress, in, lane, address, 1, AccessKind::Read,
+              "a system call read an illegal address");
 }
 
 template <class T>
@@ -67,7 +70,8 @@ template <class T>
 std::string format_one(const std::string& directive, T value) {
   char small[256];
   const int length = std::snprintf(small, sizeof small, directive.c_str(), value);
-  if (length < static_cast<int>(sizeof small)) return std::string(small, static_cast<std::size_t>(length < 0 ? 0 : length));
+  if (length < static_cast<int>(sizeof small))
+    return std::string(small, static_cast<std::size_t>(length < 0 ? 0 : length));
   std::string large(static_cast<std::size_t>(length) + 1, '\0');
   std::snprintf(large.data(), large.size(), directive.c_str(), value);
   large.pop_back();
@@ -118,27 +122,42 @@ class Formatter {
       longs += c == 'l' || c == 'q' || c == 'j' || c == 'z' || c == 't' ? 1 : 0;
     }
     const bool wide = longs != 0;
-    const std::string shorts = flags.find("hh") != flags.npos ? "hh" : flags.find('h') != flags.npos ? "h" : "";
+    const std::string shorts = flags.find("hh") != flags.npos  ? "hh"
+                               : flags.find('h') != flags.npos ? "h"
+                                                               : "";
     switch (kind) {
-      case '%': return "%";
+      case '%':
+        return "%";
       case 'd':
       case 'i':
-        return wide ? format_one(bare + "lld", static_cast<long long>(take<i64>())) : format_one(bare + shorts + "d", take<i32>());
+        return wide ? format_one(bare + "lld", static_cast<long long>(take<i64>()))
+                    : format_one(bare + shorts + "d", take<i32>());
       case 'u':
       case 'o':
       case 'x':
       case 'X':
         return wide ? format_one(bare + "ll" + kind, static_cast<unsigned long long>(take<u64>()))
                     : format_one(bare + shorts + kind, take<u32>());
-      case 'c': return format_one(bare + kind, take<i32>());
-      case 'p': return format_one(bare + kind, reinterpret_cast<void*>(take<u64>()));
+      case 'c':
+        return format_one(bare + kind, take<i32>());
+      case 'p':
+        return format_one(bare + kind, reinterpret_cast<void*>(take<u64>()));
       case 's': {
         const u64 address = take<u64>();
-        return format_one(bare + kind, address == 0 ? "(null)" : read_string(warp_, in_, lane_, address).c_str());
+        return format_one(bare + kind,
+                          address == 0 ? "(null)" : read_string(warp_, in_, lane_, address).c_str());
       }
-      case 'a': case 'A': case 'e': case 'E': case 'f': case 'F': case 'g': case 'G':
+      case 'a':
+      case 'A':
+      case 'e':
+      case 'E':
+      case 'f':
+      case 'F':
+      case 'g':
+      case 'G':
         return format_one(bare + kind, take<double>());
-      default: return flags + kind;
+      default:
+        return flags + kind;
     }
   }
 
@@ -189,7 +208,10 @@ void call_assertfail(const SystemCall& call, Warp& warp, const Instr& in, u32 ma
     struct {
       u64 message, file, function;
       u32 line, block[3], thread[3], padding;
-    } body = {argument64(warp, 0, lane), argument64(warp, 2, lane), argument64(warp, 6, lane), argument32(warp, 4, lane),
+    } body = {argument64(warp, 0, lane),
+              argument64(warp, 2, lane),
+              argument64(warp, 6, lane),
+              argument32(warp, 4, lane),
               {warp.cta->id[0], warp.cta->id[1], warp.cta->id[2]},
               {ids[0].v[lane], ids[1].v[lane], ids[2].v[lane]},
               0};
@@ -210,7 +232,8 @@ void call_free(Warp& warp, const Instr& in, u32 mask) {
   for_lanes(mask, [&](u32 lane) {
     const u64 address = argument64(warp, 0, lane);
     if (address == 0 || warp.worker->memory->heap_free(address)) return;
-    raise_fault(FaultKind::Trap, in, lane, address, 0, AccessKind::None, "free() of an address that malloc() did not return");
+    raise_fault(FaultKind::Trap, in, lane, address, 0, AccessKind::None,
+                "free() of an address that malloc() did not return");
   });
 }
 
@@ -234,7 +257,8 @@ void perform(const SystemCall& call, Warp& warp, const Instr& in, u32 mask) {
   if (name == "malloc") return call_malloc(warp, in, mask);
   if (name == "free") return call_free(warp, in, mask);
   if (name == "abort") raise_fault(FaultKind::Trap, in, lowest_lane(mask), "abort() was called");
-  raise_fault(FaultKind::UnsupportedInstruction, in, lowest_lane(mask), "device code calls " + name + ", which is not modelled");
+  raise_fault(FaultKind::UnsupportedInstruction, in, lowest_lane(mask),
+              "device code calls " + name + ", which is not modelled");
 }
 
 }  // namespace warpath

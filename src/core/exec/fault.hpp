@@ -9,17 +9,17 @@
 namespace warpath {
 
 enum class FaultKind : u8 {
-  IllegalAddress,        // outside every mapped page
+  IllegalAddress,  // outside every mapped page
   MisalignedAddress,
-  IllegalAddressSpace,   // an access that this space does not take (atomics on local memory)
-  SharedOutOfRange,      // beyond the CTA's shared allocation, or another CTA's window
+  IllegalAddressSpace,  // an access that this space does not take (atomics on local memory)
+  SharedOutOfRange,     // beyond the CTA's shared allocation, or another CTA's window
   LocalOutOfRange,
-  StackOverflow,         // below the backed part of local memory
-  IllegalInstruction,    // the pc left the program, or its bytes are no instruction
+  StackOverflow,           // below the backed part of local memory
+  IllegalInstruction,      // the pc left the program, or its bytes are no instruction
   UnsupportedInstruction,  // an opcode or modifier that is not declared
   DeviceAssert,
   Trap,
-  Hang,                  // every lane waits and nothing can release them
+  Hang,  // every lane waits and nothing can release them
 };
 
 const char* fault_name(FaultKind kind);

@@ -8,7 +8,8 @@
 
 namespace warpath {
 
-// Element kinds of loads and stores: the memory type, how many registers it fills, and how it widens to 32 bits.
+// Element kinds of loads and stores: the memory type, how many registers it fills, and how it widens to 32
+// bits.
 template <class Memory, class Register = Memory>
 struct Narrow {
   using Type = Memory;
@@ -46,8 +47,10 @@ inline void rows_to_lanes(const Row* rows, LaneMajor<B128>& out) {
     std::memcpy(&b, rows[1].v + lane, 16);
     std::memcpy(&c, rows[2].v + lane, 16);
     std::memcpy(&d, rows[3].v + lane, 16);
-    const Quad ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    const Quad cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const Quad ab_lo = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               ab_hi = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Quad cd_lo = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               cd_hi = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     const Quad lanes[4] = {
         __builtin_shufflevector(ab_lo, cd_lo, 0, 1, 4, 5), __builtin_shufflevector(ab_lo, cd_lo, 2, 3, 6, 7),
         __builtin_shufflevector(ab_hi, cd_hi, 0, 1, 4, 5), __builtin_shufflevector(ab_hi, cd_hi, 2, 3, 6, 7)};
@@ -56,7 +59,8 @@ inline void rows_to_lanes(const Row* rows, LaneMajor<B128>& out) {
 }
 inline void rows_to_lanes(const Row* rows, LaneMajor<B64>& out) {
   u64* words = reinterpret_cast<u64*>(out.bytes);
-  for (int lane = 0; lane < kLanes; ++lane) words[lane] = (static_cast<u64>(rows[1].v[lane]) << 32) | rows[0].v[lane];
+  for (int lane = 0; lane < kLanes; ++lane)
+    words[lane] = (static_cast<u64>(rows[1].v[lane]) << 32) | rows[0].v[lane];
 }
 template <class Memory, class Register>
 inline void rows_to_lanes(const Row* rows, LaneMajor<Narrow<Memory, Register>>& out) {
@@ -71,10 +75,13 @@ inline void lanes_to_rows(const u8* bytes, Row* rows, const B128*) {
   for (int lane = 0; lane < kLanes; lane += 4) {
     Quad l[4];
     std::memcpy(l, bytes + lane * 16, sizeof l);
-    const Quad a = __builtin_shufflevector(l[0], l[1], 0, 4, 1, 5), b = __builtin_shufflevector(l[0], l[1], 2, 6, 3, 7);
-    const Quad c = __builtin_shufflevector(l[2], l[3], 0, 4, 1, 5), d = __builtin_shufflevector(l[2], l[3], 2, 6, 3, 7);
-    const Quad words[4] = {__builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
-                           __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7)};
+    const Quad a = __builtin_shufflevector(l[0], l[1], 0, 4, 1, 5),
+               b = __builtin_shufflevector(l[0], l[1], 2, 6, 3, 7);
+    const Quad c = __builtin_shufflevector(l[2], l[3], 0, 4, 1, 5),
+               d = __builtin_shufflevector(l[2], l[3], 2, 6, 3, 7);
+    const Quad words[4] = {
+        __builtin_shufflevector(a, c, 0, 1, 4, 5), __builtin_shufflevector(a, c, 2, 3, 6, 7),
+        __builtin_shufflevector(b, d, 0, 1, 4, 5), __builtin_shufflevector(b, d, 2, 3, 6, 7)};
     for (int word = 0; word < 4; ++word) std::memcpy(rows[word].v + lane, &words[word], 16);
   }
 }

@@ -27,7 +27,8 @@ std::string check_and_bind(const InstrText& text, Instr& out) {
   const OpDecl* op = find_op(text.mnemonic);
   if (op == nullptr) return "opcode " + text.mnemonic + " is not declared";
   for (const std::string& modifier : text.modifiers) {
-    if (!declares(*op, modifier)) return "modifier ." + modifier + " of " + text.mnemonic + " is not declared";
+    if (!declares(*op, modifier))
+      return "modifier ." + modifier + " of " + text.mnemonic + " is not declared";
   }
   out.op = op;
   return op->bind(text, out);
@@ -76,8 +77,10 @@ void Program::decode(u32 index) {
   }
   instr.target = std::min(instr.target, size());  // a target outside faults when it is reached
   for (const Operand& op : text.operands) {
-    const bool named = op.kind == OperandKind::Reg || op.kind == OperandKind::Mem || op.kind == OperandKind::Const;
-    if (named && !op.base_uniform && op.reg != kRZ) registers_ = std::max(registers_, op.reg + kWidestOperand);
+    const bool named =
+        op.kind == OperandKind::Reg || op.kind == OperandKind::Mem || op.kind == OperandKind::Const;
+    if (named && !op.base_uniform && op.reg != kRZ)
+      registers_ = std::max(registers_, op.reg + kWidestOperand);
   }
   note_order(text);
 }

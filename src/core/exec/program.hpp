@@ -37,7 +37,8 @@ class Program {
   u64 address(u32 index) const { return base_ + u64{index} * 16; }
   // Registers that any instruction names, wide operands included.
   u32 registers() const { return registers_; }
-  // Whether results can depend on the order in which CTAs run: value-returning atomics, fences between CTAs, calls.
+  // Whether results can depend on the order in which CTAs run: value-returning atomics, fences between CTAs,
+  // calls.
   bool order_visible() const { return order_visible_; }
 
  private:

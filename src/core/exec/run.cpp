@@ -22,7 +22,8 @@ u32 complete_convergence(const Warp& warp) {
     }
     u32 arrived = 0;
     for_lanes(set & warp.at_convergence, [&](u32 other) {
-      const bool same = warp.lane_wait[other] == barrier && (warp.convergence[barrier].v[other] & ~warp.exited) == set;
+      const bool same =
+          warp.lane_wait[other] == barrier && (warp.convergence[barrier].v[other] & ~warp.exited) == set;
       arrived |= same ? 1u << other : 0u;
     });
     if (arrived == set) complete |= arrived;
@@ -123,7 +124,8 @@ void exec_illegal(Warp&, const Instr& in, u32 mask) {
 void exec_unsupported(Warp& warp, const Instr& in, u32 mask) {
   const Program& program = warp.worker->grid->program();
   raise_fault(FaultKind::UnsupportedInstruction, in, lowest_lane(mask),
-              program.text(in.index) + ": " + program.reason(in.index) + " (bytes " + program.raw_hex(in.index) + ")");
+              program.text(in.index) + ": " + program.reason(in.index) + " (bytes " +
+                  program.raw_hex(in.index) + ")");
 }
 
 void raise_fault(FaultKind kind, const Instr& in, u32 lane, u64 address, u32 size, AccessKind access,
@@ -137,28 +139,44 @@ void raise_fault(FaultKind kind, const Instr& in, u32 lane, std::string message)
 
 const char* fault_name(FaultKind kind) {
   switch (kind) {
-    case FaultKind::IllegalAddress: return "illegal_address";
-    case FaultKind::MisalignedAddress: return "misaligned_address";
-    case FaultKind::IllegalAddressSpace: return "illegal_address_space";
-    case FaultKind::SharedOutOfRange: return "shared_out_of_range";
-    case FaultKind::LocalOutOfRange: return "local_out_of_range";
-    case FaultKind::StackOverflow: return "stack_overflow";
-    case FaultKind::IllegalInstruction: return "illegal_instruction";
-    case FaultKind::UnsupportedInstruction: return "unsupported_instruction";
-    case FaultKind::DeviceAssert: return "device_assert";
-    case FaultKind::Trap: return "trap";
-    case FaultKind::Hang: return "hang";
+    case FaultKind::IllegalAddress:
+      return "illegal_address";
+    case FaultKind::MisalignedAddress:
+      return "misaligned_address";
+    case FaultKind::IllegalAddressSpace:
+      return "illegal_address_space";
+    case FaultKind::SharedOutOfRange:
+      return "shared_out_of_range";
+    case FaultKind::LocalOutOfRange:
+      return "local_out_of_range";
+    case FaultKind::StackOverflow:
+      return "stack_overflow";
+    case FaultKind::IllegalInstruction:
+      return "illegal_instruction";
+    case FaultKind::UnsupportedInstruction:
+      return "unsupported_instruction";
+    case FaultKind::DeviceAssert:
+      return "device_assert";
+    case FaultKind::Trap:
+      return "trap";
+    case FaultKind::Hang:
+      return "hang";
   }
   return "unknown";
 }
 
 const char* access_name(AccessKind kind) {
   switch (kind) {
-    case AccessKind::None: return "";
-    case AccessKind::Read: return "read";
-    case AccessKind::Write: return "write";
-    case AccessKind::Atomic: return "atomic";
-    case AccessKind::Execute: return "execute";
+    case AccessKind::None:
+      return "";
+    case AccessKind::Read:
+      return "read";
+    case AccessKind::Write:
+      return "write";
+    case AccessKind::Atomic:
+      return "atomic";
+    case AccessKind::Execute:
+      return "execute";
   }
   return "";
 }

@@ -12,8 +12,8 @@ namespace warpath {
 void exec_illegal(Warp& warp, const Instr& in, u32 mask);
 void exec_unsupported(Warp& warp, const Instr& in, u32 mask);
 
-[[noreturn]] void raise_fault(FaultKind kind, const Instr& in, u32 lane, u64 address, u32 size, AccessKind access,
-                              std::string message);
+[[noreturn]] void raise_fault(FaultKind kind, const Instr& in, u32 lane, u64 address, u32 size,
+                              AccessKind access, std::string message);
 // Same, without an address.
 [[noreturn]] void raise_fault(FaultKind kind, const Instr& in, u32 lane, std::string message);
 
@@ -22,8 +22,8 @@ inline u32 guard_mask(const Warp& warp, const Instr& in) {
   return warp.active & (in.guard_inv ? ~predicate : predicate);
 }
 
-// Runs one instruction of the warp's group; `warp.active` must not be 0. Used by both the functional loop and a timing
-// model at issue time.
+// Runs one instruction of the warp's group; `warp.active` must not be 0. Used by both the functional loop and
+// a timing model at issue time.
 inline void execute(Warp& warp, const Instr* code, InstrCount* counts) {
   const Instr& in = code[warp.pc];
   const u32 mask = guard_mask(warp, in);
@@ -35,14 +35,15 @@ inline void execute(Warp& warp, const Instr* code, InstrCount* counts) {
   if (mask != 0) in.exec(warp, in, mask);
 }
 
-// Makes the next group of lanes active: a completed WARPSYNC set first, else the ready lanes with the lowest pc.
-// Returns false when no lane of the warp can run now.
+// Makes the next group of lanes active: a completed WARPSYNC set first, else the ready lanes with the lowest
+// pc. Returns false when no lane of the warp can run now.
 bool select_group(Warp& warp);
 
 // Lets another ready group of the warp run, if there is one: round robin by pc.
 void rotate_group(Warp& warp);
 
-// Runs the warp until it blocks, ends, or `worker.left` runs out. Returns the number of instructions executed.
+// Runs the warp until it blocks, ends, or `worker.left` runs out. Returns the number of instructions
+// executed.
 u64 run_warp(Worker& worker, Warp& warp, const Instr* code);
 
 }  // namespace warpath

@@ -55,6 +55,7 @@ struct Warp {
   u32 sync_mask[kLanes] = {};  // mask given to WARPSYNC
   // B0..B15, per lane: the lanes that BSSY was executed with. Per lane, since two groups may use one name at once.
   Row convergence[kConvergenceBarriers] = {};
+  Row rpc[2] = {};     // Rpc.LO and Rpc.HI: the return-address register, which compilers also use to park a value
   u32 ureg[256] = {};  // UR0..; [255] is URZ and stays zero
 
   const u32* read_row(u16 reg) const { return rows[reg == kRZ ? kZeroRow : kFirstRow + reg].v; }

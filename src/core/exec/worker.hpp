@@ -1,4 +1,5 @@
-// What one host thread carries while it runs warps: counters, caches and the optional record of the last access.
+// What one host thread carries while it runs warps: counters, caches and the optional record of the last
+// access.
 #pragma once
 
 #include <vector>
@@ -27,13 +28,14 @@ struct MemoryCount {
 
 enum class Space : u8 { Global, Shared, Local, Generic, Constant };
 
-// The last memory instruction of a warp, lane by lane. A generic access reports the space it resolved to per lane.
+// The last memory instruction of a warp, lane by lane. A generic access reports the space it resolved to per
+// lane.
 struct Access {
   Space space = Space::Global;
   u8 width = 0;  // bytes per lane
   bool write = false;
   bool atomic = false;
-  u32 mask = 0;          // 0: the last instruction made no access
+  u32 mask = 0;              // 0: the last instruction made no access
   u64 address[kLanes] = {};  // shared and local: offset in the window
 };
 
@@ -47,9 +49,9 @@ struct AccessSlot {
 struct Worker {
   Grid* grid = nullptr;
   Memory* memory = nullptr;
-  std::vector<InstrCount> counts;      // by instruction index
+  std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
-  std::vector<AccessSlot> slots;       // by instruction index
+  std::vector<AccessSlot> slots;           // by instruction index
   Access access;
   bool observe = false;  // fill `access` (and count) at every memory instruction
   bool alone = true;     // no other host thread runs this grid: atomics need no locked operations

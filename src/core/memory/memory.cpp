@@ -24,7 +24,9 @@ constexpr u64 kHostPage = 4096;
 }  // namespace
 
 AccessError::AccessError(u64 address, u64 size, const std::string& why)
-    : std::runtime_error(std::to_string(size) + " bytes at " + hex(address) + ": " + why), address(address), size(size) {}
+    : std::runtime_error(std::to_string(size) + " bytes at " + hex(address) + ": " + why),
+      address(address),
+      size(size) {}
 
 Memory::~Memory() {
   for (const Region& region : regions_) {
@@ -35,7 +37,8 @@ Memory::~Memory() {
 
 void Memory::reserve(u64 base, u64 size, int fd) {
   if (size == 0 || base % kPageSize != 0 || size % kPageSize != 0 || base + size < base) {
-    throw std::invalid_argument("region " + hex(base) + " + " + hex(size) + " is not a whole number of 2 MiB pages");
+    throw std::invalid_argument("region " + hex(base) + " + " + hex(size) +
+                                " is not a whole number of 2 MiB pages");
   }
   for (const Region& other : regions_) {
     if (base < other.base + other.size && other.base < base + size) {
@@ -56,11 +59,15 @@ void Memory::reserve(u64 base, u64 size, int fd) {
   regions_.push_back(std::move(region));
 }
 
-const Memory::Region* Memory::region(u64 address) const {
-  for (const Region& region : regions_) {
+Memory::Region* Memory::region(u64 address) {
+  for (Region& region : regions_) {
     if (address - region.base < region.size) return &region;
   }
   return nullptr;
+}
+
+const Memory::Region* Memory::region(u64 address) const {
+  return const_cast<Memory*>(this)->region(address);
 }
 
 void Memory::map_pages(Region& region, const Allocation& allocation, bool add) {
@@ -70,24 +77,25 @@ void Memory::map_pages(Region& region, const Allocation& allocation, bool add) {
 }
 
 void Memory::alloc(u64 base, u64 size, MemoryKind kind) {
-  const Region* home = region(base);
+  Region* home = region(base);
   if (size == 0 || home == nullptr || base + size > home->base + home->size) {
     throw std::invalid_argument("allocation " + hex(base) + " + " + hex(size) + " lies outside every region");
   }
   const auto [below, above] = neighbours(base);
-  if ((below != nullptr && base < below->base + below->size) || (above != nullptr && above->base < base + size)) {
+  if ((below != nullptr && base < below->base + below->size) ||
+      (above != nullptr && above->base < base + size)) {
     throw std::invalid_argument("allocation " + hex(base) + " + " + hex(size) + " overlaps a live one");
   }
   const Allocation allocation{base, size, kind};
   live_.emplace(base, allocation);
-  map_pages(const_cast<Region&>(*home), allocation, true);
+  map_pages(*home, allocation, true);
 }
 
 void Memory::free(u64 base) {
   const auto found = live_.find(base);
   if (found == live_.end()) throw std::invalid_argument("no live allocation starts at " + hex(base));
   const Allocation allocation = found->second;
-  Region& home = const_cast<Region&>(*region(base));
+  Region& home = *region(base);
   map_pages(home, allocation, false);
   live_.erase(found);
   // Give whole host pages back; what is left keeps its bytes, as on a GPU.
@@ -95,7 +103,8 @@ void Memory::free(u64 base) {
   const u64 to = (base - home.base + allocation.size) & ~(kHostPage - 1);
   if (to <= from) return;
   if (home.shared) {
-    fallocate(home.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from), static_cast<off_t>(to - from));
+    fallocate(home.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(from),
+              static_cast<off_t>(to - from));
   } else {
     madvise(home.host + from, to - from, MADV_DONTNEED);
   }
@@ -139,7 +148,8 @@ void Memory::write(u64 address, std::span<const u8> bytes) {
 }
 
 void Memory::fill(u64 address, u64 value, u64 size, u32 width) {
-  if (width != 1 && width != 2 && width != 4 && width != 8) throw std::invalid_argument("fill width must be 1, 2, 4 or 8");
+  if (width != 1 && width != 2 && width != 4 && width != 8)
+    throw std::invalid_argument("fill width must be 1, 2, 4 or 8");
   if (size % width != 0) throw std::invalid_argument("fill size must be a multiple of its width");
   if (size == 0) return;
   u8* host = checked(address, size);

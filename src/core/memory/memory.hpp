@@ -1,5 +1,5 @@
-// Device memory: address regions backed by lazily committed host memory, pages mapped by allocations, and the table
-// of live allocations that accesses are checked against.
+// Device memory: address regions backed by lazily committed host memory, pages mapped by allocations, and the
+// table of live allocations that accesses are checked against.
 #pragma once
 
 #include <map>
@@ -38,8 +38,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   ~Memory();
 
-  // Adds an address region; `fd` >= 0 maps that file shared (from its offset 0). Throws std::invalid_argument on
-  // overlap or misalignment, std::system_error when the host refuses.
+  // Adds an address region; `fd` >= 0 maps that file shared (from its offset 0). Throws std::invalid_argument
+  // on overlap or misalignment, std::system_error when the host refuses.
   void reserve(u64 base, u64 size, int fd);
   void alloc(u64 base, u64 size, MemoryKind kind);
   void free(u64 base);
@@ -61,8 +61,8 @@ class Memory {
 
   // The device-side malloc heap: part of a live allocation. Blocks are 16-byte aligned, first fit.
   void set_heap(u64 base, u64 size);
-  u64 heap_alloc(u64 size);       // 0 when full
-  bool heap_free(u64 address);    // false when not a live block
+  u64 heap_alloc(u64 size);     // 0 when full
+  bool heap_free(u64 address);  // false when not a live block
 
  private:
   struct Region {
@@ -73,6 +73,7 @@ class Memory {
     int fd = -1;
     std::vector<u32> pages;  // live allocations touching each page
   };
+  Region* region(u64 address);
   const Region* region(u64 address) const;
   void map_pages(Region& region, const Allocation& allocation, bool add);
 

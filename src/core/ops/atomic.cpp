@@ -1,5 +1,5 @@
-// Atomic operations on global, generic and shared memory, with and without a returned value. The lanes of a warp act
-// one after the other, lowest first.
+// Atomic operations on global, generic and shared memory, with and without a returned value. The lanes of a
+// warp act one after the other, lowest first.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -96,16 +96,18 @@ struct AddHalf2 {
   using Word = u32;
   static u32 apply(u32 old, u32 a, u32) {
     const u32 low = float_to_half(half_to_float(static_cast<u16>(old)) + half_to_float(static_cast<u16>(a)));
-    const u32 high = float_to_half(half_to_float(static_cast<u16>(old >> 16)) + half_to_float(static_cast<u16>(a >> 16)));
+    const u32 high =
+        float_to_half(half_to_float(static_cast<u16>(old >> 16)) + half_to_float(static_cast<u16>(a >> 16)));
     return low | high << 16;
   }
 };
 struct AddBfloat2 {
   using Word = u32;
   static u32 apply(u32 old, u32 a, u32) {
-    const u32 low = float_to_bfloat(bfloat_to_float(static_cast<u16>(old)) + bfloat_to_float(static_cast<u16>(a)));
-    const u32 high =
-        float_to_bfloat(bfloat_to_float(static_cast<u16>(old >> 16)) + bfloat_to_float(static_cast<u16>(a >> 16)));
+    const u32 low =
+        float_to_bfloat(bfloat_to_float(static_cast<u16>(old)) + bfloat_to_float(static_cast<u16>(a)));
+    const u32 high = float_to_bfloat(bfloat_to_float(static_cast<u16>(old >> 16)) +
+                                     bfloat_to_float(static_cast<u16>(a >> 16)));
     return low | high << 16;
   }
 };
@@ -120,7 +122,8 @@ template <class Part, class Wide>
 struct Vector {
   using Word = Wide;
   static Wide apply(Wide old, Wide a, Wide) {
-    std::array<u32, sizeof(Wide) / 4> left = std::bit_cast<decltype(left)>(old), right = std::bit_cast<decltype(right)>(a);
+    std::array<u32, sizeof(Wide) / 4> left = std::bit_cast<decltype(left)>(old),
+                                      right = std::bit_cast<decltype(right)>(a);
     for (std::size_t i = 0; i < left.size(); ++i) left[i] = Part::apply(left[i], right[i], 0);
     return std::bit_cast<Wide>(left);
   }
@@ -153,7 +156,9 @@ void read_lanes(const Warp& warp, const Operand& op, LaneValues<Word128>& out) {
   }
 }
 
-void write_lanes(Warp& warp, u16 reg, const LaneValues<u32>& values, u32 mask) { write32(warp, reg, values.v, mask); }
+void write_lanes(Warp& warp, u16 reg, const LaneValues<u32>& values, u32 mask) {
+  write32(warp, reg, values.v, mask);
+}
 void write_lanes(Warp& warp, u16 reg, const LaneValues<u64>& values, u32 mask) {
   Row64 wide;
   std::memcpy(wide.v, values.v, sizeof wide.v);
@@ -164,7 +169,8 @@ void write_lanes(Warp& warp, u16 reg, const LaneValues<Word128>& values, u32 mas
   for_lanes(mask, [&](u32 lane) {
     const u64 halves[2] = {values.v[lane].lo, values.v[lane].hi};
     for (u32 word = 0; word < 4; ++word) {
-      warp.write_row(static_cast<u16>(reg + word))[lane] = static_cast<u32>(halves[word / 2] >> (word % 2 * 32));
+      warp.write_row(static_cast<u16>(reg + word))[lane] =
+          static_cast<u32>(halves[word / 2] >> (word % 2 * 32));
     }
   });
 }
@@ -187,7 +193,8 @@ typename Op::Word modify(typename Op::Word* place, typename Op::Word a, typename
   if constexpr (sizeof(Word) <= 8) {
     if (!alone) {
       old = __atomic_load_n(place, __ATOMIC_RELAXED);
-      while (!__atomic_compare_exchange_n(place, &old, Op::apply(old, a, b), true, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)) {
+      while (!__atomic_compare_exchange_n(place, &old, Op::apply(old, a, b), true, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_RELAXED)) {
       }
       return old;
     }
@@ -208,8 +215,9 @@ void modify_lanes(u8* base, const Offset* offset, u32 mask, const LaneValues<typ
 }
 
 template <class Op>
-void modify_global(Warp& warp, const Instr& in, u32 mask, Row64& address, const LaneValues<typename Op::Word>& a,
-                   const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old) {
+void modify_global(Warp& warp, const Instr& in, u32 mask, Row64& address,
+                   const LaneValues<typename Op::Word>& a, const LaneValues<typename Op::Word>& b,
+                   LaneValues<typename Op::Word>& old) {
   constexpr u32 kBytes = sizeof(typename Op::Word);
   Worker& worker = *warp.worker;
   if (worker.observe) observe_wide(worker, in, Space::Global, mask, kBytes, AccessKind::Atomic, address);
@@ -218,8 +226,9 @@ void modify_global(Warp& warp, const Instr& in, u32 mask, Row64& address, const 
 }
 
 template <class Op>
-void modify_shared(Warp& warp, const Instr& in, u32 mask, const Row& offset, const LaneValues<typename Op::Word>& a,
-                   const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old) {
+void modify_shared(Warp& warp, const Instr& in, u32 mask, const Row& offset,
+                   const LaneValues<typename Op::Word>& a, const LaneValues<typename Op::Word>& b,
+                   LaneValues<typename Op::Word>& old) {
   constexpr u32 kBytes = sizeof(typename Op::Word);
   Worker& worker = *warp.worker;
   if (worker.observe) observe_narrow(worker, in, Space::Shared, mask, kBytes, AccessKind::Atomic, offset);
@@ -249,7 +258,8 @@ void exec_global(Warp& warp, const Instr& in, u32 mask) {
   }
 }
 
-// The address may be shared: floats are not added there (the predicate then says no, and the code falls back).
+// The address may be shared: floats are not added there (the predicate then says no, and the code falls
+// back).
 constexpr u32 kGlobalOnly = 1u << 4;
 
 template <class Op>
@@ -261,8 +271,8 @@ void exec_generic(Warp& warp, const Instr& in, u32 mask) {
   const Windows windows = split_windows(warp, mask, address);
   if (windows.local != 0) {
     const u32 lane = lowest_lane(windows.local);
-    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address.v[lane], sizeof(typename Op::Word), AccessKind::Atomic,
-                "atomic operation on local memory");
+    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address.v[lane], sizeof(typename Op::Word),
+                AccessKind::Atomic, "atomic operation on local memory");
   }
   const u32 global = mask & ~windows.shared;
   const bool shared_too = (in.flags & kGlobalOnly) == 0;
@@ -291,7 +301,8 @@ void exec_shared(Warp& warp, const Instr& in, u32 mask) {
   write_lanes(warp, in.operands[kShared.result].reg, old, mask);
 }
 
-// ATOMS.CAST: compare and swap that answers whether it swapped: 1 or 0 in a register, or a predicate (sm_100 on).
+// ATOMS.CAST: compare and swap that answers whether it swapped: 1 or 0 in a register, or a predicate (sm_100
+// on).
 template <class Word>
 void exec_cast(Warp& warp, const Instr& in, u32 mask) {
   LaneValues<Word> a, b, old;
@@ -328,9 +339,12 @@ enum class Place : u8 { Reduce, Global, Generic, Shared };
 template <class Op>
 ExecFn at_place(Place place) {
   switch (place) {
-    case Place::Reduce: return exec_global<Op, kReduce>;
-    case Place::Global: return exec_global<Op, kGlobal>;
-    case Place::Generic: return exec_generic<Op>;
+    case Place::Reduce:
+      return exec_global<Op, kReduce>;
+    case Place::Global:
+      return exec_global<Op, kGlobal>;
+    case Place::Generic:
+      return exec_generic<Op>;
     case Place::Shared:
       if constexpr (sizeof(typename Op::Word) <= 8) return exec_shared<Op>;
   }
@@ -375,7 +389,10 @@ ExecFn pick_vector(const InstrText& text, Place place) {
 
 ExecFn pick(const InstrText& text, Place place) {
   const bool add = text.has("ADD");
-  if (text.has("F32")) return !add ? nullptr : text.has("FTZ") ? at_place<AddFloat<true>>(place) : at_place<AddFloat<false>>(place);
+  if (text.has("F32"))
+    return !add              ? nullptr
+           : text.has("FTZ") ? at_place<AddFloat<true>>(place)
+                             : at_place<AddFloat<false>>(place);
   if (text.has("F64")) return add ? at_place<AddDouble>(place) : nullptr;
   if (text.has("F16x2")) return add ? at_place<AddHalf2>(place) : nullptr;
   if (text.has("BF16x2")) return add ? at_place<AddBfloat2>(place) : nullptr;
@@ -413,7 +430,8 @@ std::string finish(const InstrText& text, Instr& out, Place place) {
 
 std::string bind_returning(const InstrText& text, Instr& out) {
   const auto& ops = text.operands;
-  if (ops.size() < 4 || ops[0].kind != OperandKind::Pred || ops[1].kind != OperandKind::Reg || ops[2].kind != OperandKind::Mem) {
+  if (ops.size() < 4 || ops[0].kind != OperandKind::Pred || ops[1].kind != OperandKind::Reg ||
+      ops[2].kind != OperandKind::Mem) {
     return "expected a predicate, a register and an address";
   }
   const std::string error = check_sources(text, 3);
@@ -437,7 +455,8 @@ std::string bind_shared(const InstrText& text, Instr& out) {
   const auto& ops = text.operands;
   if (ops.size() < 2 || ops[1].kind != OperandKind::Mem) return "expected a result and an address";
   const bool cast = text.has("CAST");
-  if (ops[0].kind != OperandKind::Reg && !(cast && ops[0].kind == OperandKind::Pred)) return "expected a result register";
+  if (ops[0].kind != OperandKind::Reg && !(cast && ops[0].kind == OperandKind::Pred))
+    return "expected a result register";
   if (text.has("POPC") && ops[0].reg != kRZ) return "the value that POPC.INC returns is not known";
   const std::string error = check_sources(text, 2);
   if (!error.empty()) return error;
@@ -446,8 +465,9 @@ std::string bind_shared(const InstrText& text, Instr& out) {
   return "";
 }
 
-#define ATOMIC_MODIFIERS \
-  "E ADD MIN MAX INC DEC AND OR XOR EXCH 64 128 S32 U32 S64 U64 F32 F64 F16x2 BF16x2 F32x2 F32x4 F16x4 F16x8 BF16x4 BF16x8 FTZ RN STRONG SYS GPU SM CTA " \
+#define ATOMIC_MODIFIERS                                                                                 \
+  "E ADD MIN MAX INC DEC AND OR XOR EXCH 64 128 S32 U32 S64 U64 F32 F64 F16x2 BF16x2 F32x2 F32x4 F16x4 " \
+  "F16x8 BF16x4 BF16x8 FTZ RN STRONG SYS GPU SM CTA "                                                    \
   "VC PRIVATE EF EL LU NA"
 
 constexpr std::array kOps = {

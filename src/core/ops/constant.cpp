@@ -1,4 +1,5 @@
-// Loads from constant banks: LDC per lane, LDCU and ULDC into uniform registers; and the slow constant operands.
+// Loads from constant banks: LDC per lane, LDCU and ULDC into uniform registers; and the slow constant
+// operands.
 #include <algorithm>
 #include <cstring>
 
@@ -86,9 +87,7 @@ u64 read_const_slow(const Warp& warp, const Operand& op, u32 size) {
   return value;
 }
 
-std::string bind_ldc(const InstrText& text, Instr& out) {
-  return bind_common(text, out, exec_ldc);
-}
+std::string bind_ldc(const InstrText& text, Instr& out) { return bind_common(text, out, exec_ldc); }
 
 std::string bind_ldcu(const InstrText& text, Instr& out) { return bind_common(text, out, exec_ldcu); }
 

@@ -1,4 +1,5 @@
-// Branches, calls, convergence and CTA barriers, exits and hints. Branch targets are byte offsets in the segment.
+// Branches, calls, convergence and CTA barriers, exits and hints. Branch targets are byte offsets in the
+// segment.
 #include <algorithm>
 #include <array>
 
@@ -12,22 +13,24 @@
 namespace warpath {
 namespace {
 
-// Backward branches a group may take while another group of its warp is ready: then it gives way, so that a loop that
-// waits for the other group ends. Compilers put YIELD into such loops; this is for those that do not.
+// Backward branches a group may take while another group of its warp is ready: then it gives way, so that a
+// loop that waits for the other group ends. Compilers put YIELD into such loops; this is for those that do
+// not.
 constexpr u32 kTripLimit = 10000;
-constexpr u32 kAllLanes = 1;         // WARPSYNC.ALL
+constexpr u32 kAllLanes = 1;        // WARPSYNC.ALL
 constexpr u16 kReturnAddress = 20;  // R20, R21: where a system call returns to
 
 bool is_predicate(const Operand& op) { return op.kind == OperandKind::Pred || op.kind == OperandKind::UPred; }
 
 std::string set_target(const Operand& op, Instr& out) {
-  if (op.kind != OperandKind::Imm || op.is_float || op.value < 0 || op.value % 16 != 0) return "the target is no code offset";
+  if (op.kind != OperandKind::Imm || op.is_float || op.value < 0 || op.value % 16 != 0)
+    return "the target is no code offset";
   out.target = static_cast<u32>(op.value / 16);
   return "";
 }
 
-// Lanes of `taken` go to `target`; the other running lanes go on. The side with the lower pc runs first, so that loops
-// finish before what follows them.
+// Lanes of `taken` go to `target`; the other running lanes go on. The side with the lower pc runs first, so
+// that loops finish before what follows them.
 void branch(Warp& warp, u32 taken, u32 target) {
   const u32 others = warp.active & ~taken;
   const u32 next = warp.pc;
@@ -60,7 +63,8 @@ void branch_lanes(Warp& warp, u32 mask, const Row64& offset) {
   const u64 first = offset.v[lowest_lane(mask)];
   u32 together = 0;
   for_lanes(mask, [&](u32 lane) { together |= offset.v[lane] == first ? 1u << lane : 0u; });
-  for_lanes(mask & ~together, [&](u32 lane) { warp.lane_pc[lane] = clamp_target(warp, offset.v[lane] / 16); });
+  for_lanes(mask & ~together,
+            [&](u32 lane) { warp.lane_pc[lane] = clamp_target(warp, offset.v[lane] / 16); });
   warp.ready |= mask & ~together;
   warp.active &= ~(mask & ~together);
   branch(warp, together, clamp_target(warp, first / 16));
@@ -115,9 +119,15 @@ enum class From : u8 { Next, Segment, Address };
 void register_targets(const Warp& warp, const Instr& in, const Operand& op, Row64& out) {
   u64 start = 0;
   switch (static_cast<From>(in.aux)) {
-    case From::Next: start = (u64{in.index} + 1) * 16 + static_cast<u64>(in.operands[1].value); break;
-    case From::Segment: start = static_cast<u64>(in.operands[1].value); break;
-    case From::Address: start = 0 - warp.worker->grid->program().base(); break;
+    case From::Next:
+      start = (u64{in.index} + 1) * 16 + static_cast<u64>(in.operands[1].value);
+      break;
+    case From::Segment:
+      start = static_cast<u64>(in.operands[1].value);
+      break;
+    case From::Address:
+      start = 0 - warp.worker->grid->program().base();
+      break;
   }
   raw64(warp, op, out);
   for (u64& offset : out.v) offset += start;
@@ -205,7 +215,8 @@ void exec_bssy(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_bssy(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::Convergence, OperandKind::Imm})) return "expected a barrier and a target";
+  if (!has_shape(text, {OperandKind::Convergence, OperandKind::Imm}))
+    return "expected a barrier and a target";
   out.exec = exec_bssy;
   return "";
 }
@@ -267,12 +278,14 @@ std::string bind_bmov(const InstrText& text, Instr& out) {
     out.aux = text.has("CLEAR") ? 1 : 0;
     return "";
   }
-  if (!has_shape(text, {OperandKind::Convergence, OperandKind::Reg})) return "only moves between a register and a barrier";
+  if (!has_shape(text, {OperandKind::Convergence, OperandKind::Reg}))
+    return "only moves between a register and a barrier";
   out.exec = exec_bmov_to;
   return "";
 }
 
-// WARPSYNC mask: the lanes wait for the lanes they name. EXCLUSIVE and COLLECTIVE then run as a group of just these.
+// WARPSYNC mask: the lanes wait for the lanes they name. EXCLUSIVE and COLLECTIVE then run as a group of just
+// these.
 void exec_warpsync(Warp& warp, const Instr& in, u32 mask) {
   Row scratch;
   const u32* named = in.aux == kAllLanes ? nullptr : raw32(warp, in.operands[0], scratch);
@@ -298,14 +311,15 @@ std::string bind_warpsync(const InstrText& text, Instr& out) {
   if (text.has("ALL")) return ops.empty() ? "" : "unexpected operands";
   if (ops.size() != (collective ? 2 : 1)) return "unexpected operands";
   const OperandKind kind = ops[0].kind;
-  const bool good = kind == OperandKind::Reg || kind == OperandKind::Imm || kind == OperandKind::Const || kind == OperandKind::UReg;
+  const bool good = kind == OperandKind::Reg || kind == OperandKind::Imm || kind == OperandKind::Const ||
+                    kind == OperandKind::UReg;
   return good ? "" : "the mask is no word";
 }
 
 // ---- CTA barriers ----
 
-// BAR id[, count][, predicate]. A register id alone gives the number; with the same register as count, the number is in
-// bits 3:0 and the count in 27:16.
+// BAR id[, count][, predicate]. A register id alone gives the number; with the same register as count, the
+// number is in bits 3:0 and the count in 27:16.
 void exec_bar(Warp& warp, const Instr& in, u32 mask) {
   const BarrierMode mode = static_cast<BarrierMode>(in.aux);
   const bool reduces = mode >= BarrierMode::ReducePopc;
@@ -314,7 +328,8 @@ void exec_bar(Warp& warp, const Instr& in, u32 mask) {
   Row id_scratch, count_scratch;
   const u32* id = raw32(warp, in.operands[0], id_scratch);
   const u32* count = words > 1 ? raw32(warp, in.operands[1], count_scratch) : nullptr;
-  const bool packed = words > 1 && in.operands[0].kind == OperandKind::Reg && in.operands[1].kind == OperandKind::Reg;
+  const bool packed =
+      words > 1 && in.operands[0].kind == OperandKind::Reg && in.operands[1].kind == OperandKind::Reg;
   for (u32 rest = mask; rest != 0;) {
     const u32 first = lowest_lane(rest);
     u32 lanes = 0;
@@ -338,7 +353,9 @@ std::string bind_bar(const InstrText& text, Instr& out) {
   BarrierMode mode = BarrierMode::Sync;
   if (text.has("ARV")) mode = BarrierMode::Arrive;
   if (text.has("RED")) {
-    mode = text.has("POPC") ? BarrierMode::ReducePopc : text.has("AND") ? BarrierMode::ReduceAnd : BarrierMode::ReduceOr;
+    mode = text.has("POPC")  ? BarrierMode::ReducePopc
+           : text.has("AND") ? BarrierMode::ReduceAnd
+                             : BarrierMode::ReduceOr;
     if (!text.has("POPC") && !text.has("AND") && !text.has("OR")) return "no reduction";
   } else if (!text.has("SYNC") && !text.has("ARV")) {
     return "no mode";
@@ -349,7 +366,8 @@ std::string bind_bar(const InstrText& text, Instr& out) {
   if (reduces && ops.back().kind != OperandKind::Pred) return "the last operand is no predicate";
   for (std::size_t i = 0; i < words; ++i) {
     const OperandKind kind = ops[i].kind;
-    if (kind != OperandKind::Reg && kind != OperandKind::Imm && kind != OperandKind::UReg) return "unexpected operands";
+    if (kind != OperandKind::Reg && kind != OperandKind::Imm && kind != OperandKind::UReg)
+      return "unexpected operands";
   }
   if (mode == BarrierMode::Arrive && words != 2) return "BAR.ARV needs a thread count";
   out.aux = static_cast<u32>(mode);

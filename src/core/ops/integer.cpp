@@ -17,6 +17,7 @@ constexpr OpDecl kOps[] = {
     {"LOP3", "LUT PAND", Pipe::Alu, kFixed, bind_lop3},
     {"SHF", "L R U32 S32 U64 S64 HI W", Pipe::Alu, kFixed, bind_shf},
     {"MOV", "64", Pipe::Alu, kFixed, bind_mov},
+    {"RPCMOV", "32", Pipe::Alu, kFixed, bind_rpcmov},
     {"SEL", "64", Pipe::Alu, kFixed, bind_sel},
     {"PRMT", "F4E B4E RC8 ECL ECR RC16", Pipe::Alu, kFixed, bind_prmt},
     {"POPC", "", Pipe::Xu, Latency::Variable, bind_popc},

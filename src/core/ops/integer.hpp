@@ -16,6 +16,7 @@ std::string bind_idp(const InstrText& text, Instr& out);
 std::string bind_lop3(const InstrText& text, Instr& out);
 std::string bind_shf(const InstrText& text, Instr& out);
 std::string bind_mov(const InstrText& text, Instr& out);
+std::string bind_rpcmov(const InstrText& text, Instr& out);
 std::string bind_sel(const InstrText& text, Instr& out);
 // integer_bits.cpp
 std::string bind_prmt(const InstrText& text, Instr& out);

@@ -125,6 +125,21 @@ void exec_mov64(Warp& warp, const Instr& in, u32 mask) {
   out.store();
 }
 
+// Word of Rpc that a text names, or -1.
+int rpc_word(const std::string& text) { return text == "Rpc.LO" ? 0 : text == "Rpc.HI" ? 1 : -1; }
+
+void exec_from_rpc(Warp& warp, const Instr& in, u32 mask) {
+  const u32* word = warp.rpc[in.flags].v;
+  each_lane(warp, in.operands[0], mask, [=](int i) { return word[i]; });
+}
+
+void exec_to_rpc(Warp& warp, const Instr& in, u32 mask) {
+  Row scratch;
+  const u32* value = int32(warp, in.operands[1], scratch);
+  u32* word = warp.rpc[in.flags].v;
+  for_lanes(mask, [=](u32 i) { word[i] = value[i]; });
+}
+
 void exec_sel(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
   const u32* a = int32(warp, slot(in, kA), sa);
@@ -180,6 +195,17 @@ std::string bind_mov(const InstrText& text, Instr& out) {
   const int form = match_slots(text, out, {"da", "dai"});
   if (form < 0 || (form == 1 && slot(out, kImm).value != 0xf)) return refuse_operands(text);
   out.exec = text.has("64") ? exec_mov64 : exec_int1<pass>;
+  return "";
+}
+
+std::string bind_rpcmov(const InstrText& text, Instr& out) {
+  if (text.operands.size() != 2 || !text.has("32")) return refuse_operands(text);
+  const int to = rpc_word(text.operand_texts[0]);
+  const int from = rpc_word(text.operand_texts[1]);
+  const Operand& other = text.operands[to >= 0 ? 1 : 0];
+  if ((to < 0) == (from < 0) || other.kind != OperandKind::Reg) return refuse_operands(text);
+  out.flags = static_cast<u32>(to >= 0 ? to : from);
+  out.exec = to >= 0 ? exec_to_rpc : exec_from_rpc;
   return "";
 }
 

@@ -107,23 +107,25 @@ void store_global(Warp& warp, const Instr& in, u32 mask, Row64& address, const R
   scatter<Kind>(base, address.v, mask, rows);
 }
 
-// Host address of a full warp's consecutive elements, or null when the access is of any other shape. The common case of
-// well-written kernels, decided on 32-bit words.
+// Host address of a full warp's consecutive elements, or null when the access is of any other shape. The
+// common case of well-written kernels, decided on 32-bit words.
 template <class Kind>
 u8* consecutive(Warp& warp, const Instr& in, const Operand& op, u32 mask) {
-  const bool plain = mask == kFullMask && (in.flags & kWideAddress) != 0 && !op.base_uniform && !op.addr_u32 &&
-                     op.ureg == kRZ && op.reg != kRZ && !warp.worker->observe;
+  const bool plain = mask == kFullMask && (in.flags & kWideAddress) != 0 && !op.base_uniform &&
+                     !op.addr_u32 && op.ureg == kRZ && op.reg != kRZ && !warp.worker->observe;
   if (!plain) return nullptr;
   const u32* lo = warp.read_row(op.reg);
   const u32* hi = lo + kLanes;
   const u32 first = lo[0], high = hi[0];
   u32 different = 0;
-  for (u32 lane = 0; lane < kLanes; ++lane) different |= (lo[lane] - first - lane * Kind::kBytes) | (hi[lane] - high);
+  for (u32 lane = 0; lane < kLanes; ++lane)
+    different |= (lo[lane] - first - lane * Kind::kBytes) | (hi[lane] - high);
   if (different != 0 || first > ~u32{0} - kLanes * Kind::kBytes) return nullptr;
   const i64 address = static_cast<i64>(((static_cast<u64>(high) << 32) | first) + static_cast<u64>(op.value));
   const AccessSlot& slot = warp.worker->slots[in.index];
   const i64 offset = address - slot.lo;
-  if (offset < 0 || offset > slot.limit - kLanes * i64{Kind::kBytes} || address % Kind::kBytes != 0) return nullptr;
+  if (offset < 0 || offset > slot.limit - kLanes * i64{Kind::kBytes} || address % Kind::kBytes != 0)
+    return nullptr;
   return slot.host + offset;
 }
 
@@ -256,9 +258,9 @@ void exec_ldgsts(Warp& warp, const Instr& in, u32 mask) {
   store_shared<Kind>(warp, in, mask, offset, rows);
 }
 
-// LDSM: lane i of each group of 8 gives the address of a row of 16 bytes; matrix m is read through lanes 8m..8m+7.
-// Without .T lane l receives word l % 4 of row l / 4; with .T it receives the two halves l / 4 of rows 2 (l % 4) and the
-// next.
+// LDSM: lane i of each group of 8 gives the address of a row of 16 bytes; matrix m is read through lanes
+// 8m..8m+7. Without .T lane l receives word l % 4 of row l / 4; with .T it receives the two halves l / 4 of
+// rows 2 (l % 4) and the next.
 void exec_ldsm(Warp& warp, const Instr& in, u32 mask) {
   const u32 matrices = in.aux;
   const bool transpose = (in.flags & kTransposed) != 0;
@@ -266,7 +268,8 @@ void exec_ldsm(Warp& warp, const Instr& in, u32 mask) {
   narrow_addresses(warp, in.operands[1], mask, offset);
   const u32 lanes = matrices == 4 ? kFullMask : (1u << (8 * matrices)) - 1;
   for (u32 lane = 8 * matrices; lane < kLanes; ++lane) offset.v[lane] = offset.v[0];
-  if (warp.worker->observe) observe_narrow(*warp.worker, in, Space::Shared, lanes, 16, AccessKind::Read, offset);
+  if (warp.worker->observe)
+    observe_narrow(*warp.worker, in, Space::Shared, lanes, 16, AccessKind::Read, offset);
   check_shared(warp, in, lanes, 16, AccessKind::Read, offset);
   const u8* shared = warp.cta->shared.data();
   for (u32 matrix = 0; matrix < matrices; ++matrix) {
@@ -292,7 +295,8 @@ void exec_stsm(Warp& warp, const Instr& in, u32 mask) {
   narrow_addresses(warp, in.operands[0], mask, offset);
   const u32 lanes = matrices == 4 ? kFullMask : (1u << (8 * matrices)) - 1;
   for (u32 lane = 8 * matrices; lane < kLanes; ++lane) offset.v[lane] = offset.v[0];
-  if (warp.worker->observe) observe_narrow(*warp.worker, in, Space::Shared, lanes, 16, AccessKind::Write, offset);
+  if (warp.worker->observe)
+    observe_narrow(*warp.worker, in, Space::Shared, lanes, 16, AccessKind::Write, offset);
   check_shared(warp, in, lanes, 16, AccessKind::Write, offset);
   u8* shared = warp.cta->shared.data();
   const Row* rows = source_rows(warp, in.operands[1].reg);
@@ -333,9 +337,9 @@ ExecFn by_width(const InstrText& text) {
   return Op<B32>::run;
 }
 
-#define WARPATH_WIDTHS(name, function) \
-  template <class Kind>                \
-  struct name {                        \
+#define WARPATH_WIDTHS(name, function)                                                         \
+  template <class Kind>                                                                        \
+  struct name {                                                                                \
     static void run(Warp& warp, const Instr& in, u32 mask) { function<Kind>(warp, in, mask); } \
   }
 WARPATH_WIDTHS(Ldg, exec_ldg);
@@ -382,7 +386,8 @@ std::string bind_ldgsts(const InstrText& text, Instr& out) {
 }
 
 std::string bind_matrix(const InstrText& text, Instr& out, ExecFn exec) {
-  if (!text.has("16") || !(text.has("M88") || text.has("MT88"))) return "only 8x8 matrices of 16-bit elements";
+  if (!text.has("16") || !(text.has("M88") || text.has("MT88")))
+    return "only 8x8 matrices of 16-bit elements";
   out.aux = text.has("4") ? 4 : text.has("2") ? 2 : 1;
   out.flags = text.has("MT88") ? kTransposed : 0;
   out.exec = exec;
@@ -400,11 +405,14 @@ std::string bind_stsm(const InstrText& text, Instr& out) {
 }
 
 std::string bind_qspc(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::Pred, OperandKind::Reg, OperandKind::Mem}) || out.operands[1].reg != kRZ) {
+  if (!has_shape(text, {OperandKind::Pred, OperandKind::Reg, OperandKind::Mem}) ||
+      out.operands[1].reg != kRZ) {
     return "expected a predicate, RZ and an address";
   }
   out.flags = address_flags(text);
-  out.aux = text.has("S") || text.has("D") ? 1 : text.has("L") ? 2 : 0;  // .D: shared of any CTA of the cluster
+  out.aux = text.has("S") || text.has("D") ? 1
+            : text.has("L")                ? 2
+                                           : 0;  // .D: shared of any CTA of the cluster
   out.exec = exec_qspc;
   return "";
 }
@@ -414,8 +422,9 @@ std::string bind_nothing(const InstrText&, Instr& out) {
   return "";
 }
 
-#define GLOBAL_MODIFIERS \
-  "E U8 S8 U16 S16 64 128 SYS GPU SM CTA VC STRONG WEAK CONSTANT PRIVATE MMIO EF EL LU EU NA LTC64B LTC128B LTC256B"
+#define GLOBAL_MODIFIERS                                                                              \
+  "E U8 S8 U16 S16 64 128 SYS GPU SM CTA VC STRONG WEAK CONSTANT PRIVATE MMIO EF EL LU EU NA LTC64B " \
+  "LTC128B LTC256B"
 
 constexpr std::array kOps = {
     OpDecl{"LDG", GLOBAL_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_load<Ldg>},
@@ -426,8 +435,8 @@ constexpr std::array kOps = {
     OpDecl{"STS", "U8 S8 U16 S16 64 128", Pipe::Lsu, Latency::Variable, bind_store<Sts>},
     OpDecl{"LDL", "U8 S8 U16 S16 64 128 LU EF EL", Pipe::Lsu, Latency::Variable, bind_load<Ldl>},
     OpDecl{"STL", "U8 S8 U16 S16 64 128 LU EF EL", Pipe::Lsu, Latency::Variable, bind_store<Stl>},
-    OpDecl{"LDGSTS", "E 64 128 BYPASS ACCESS LTC64B LTC128B LTC256B ZFILL EF EL", Pipe::Lsu, Latency::Variable,
-           bind_ldgsts},
+    OpDecl{"LDGSTS", "E 64 128 BYPASS ACCESS LTC64B LTC128B LTC256B ZFILL EF EL", Pipe::Lsu,
+           Latency::Variable, bind_ldgsts},
     OpDecl{"LDSM", "16 M88 MT88 2 4", Pipe::Lsu, Latency::Variable, bind_ldsm},
     OpDecl{"STSM", "16 M88 MT88 2 4", Pipe::Lsu, Latency::Variable, bind_stsm},
     OpDecl{"QSPC", "E G S D L", Pipe::Lsu, Latency::Variable, bind_qspc},
@@ -438,8 +447,8 @@ constexpr std::array kOps = {
     OpDecl{"DEPBAR", "LE", Pipe::Cbu, Latency::Fixed, bind_nothing},
     OpDecl{"MEMBAR", "SC ALL CTA GPU SYS VC", Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"FENCE", "VIEW ASYNC S G T", Pipe::Lsu, Latency::Variable, bind_nothing},
-    OpDecl{"CCTL", "E U C I D IVALL IVALLP PF1 PF1.5 PF2 WB IV RS RSLB RML2 WBALL WBALLP DML2 PML2 QRY1", Pipe::Lsu,
-           Latency::Variable, bind_nothing},
+    OpDecl{"CCTL", "E U C I D IVALL IVALLP PF1 PF1.5 PF2 WB IV RS RSLB RML2 WBALL WBALLP DML2 PML2 QRY1",
+           Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"CCTLL", "IVALL IV WB PF1 PF2 RS", Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"ERRBAR", "", Pipe::Lsu, Latency::Variable, bind_nothing},
     OpDecl{"CGAERRBAR", "", Pipe::Lsu, Latency::Variable, bind_nothing},

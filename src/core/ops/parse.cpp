@@ -1,5 +1,5 @@
-// From nvdisasm's text to operands. The text is the only decoder of operands; the encoding is consulted for float
-// immediates (their exact bits) and the control word.
+// From nvdisasm's text to operands. The text is the only decoder of operands; the encoding is consulted for
+// float immediates (their exact bits) and the control word.
 #include <charconv>
 #include <cstdlib>
 
@@ -8,7 +8,9 @@
 namespace warpath {
 namespace {
 
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+bool starts_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

@@ -12,8 +12,30 @@ namespace warpath {
 namespace {
 
 enum class Special : u8 {
-  Zero, TidX, TidY, TidZ, CtaidX, CtaidY, CtaidZ, LaneId, VirtId, VirtCfg, VirtualSmId, ClockLo, ClockHi, TimerLo, TimerHi,
-  CgaCtaId, CgaSize, EqMask, LtMask, LeMask, GtMask, GeMask, SharedSize, SharedWindowHi,
+  Zero,
+  TidX,
+  TidY,
+  TidZ,
+  CtaidX,
+  CtaidY,
+  CtaidZ,
+  LaneId,
+  VirtId,
+  VirtCfg,
+  VirtualSmId,
+  ClockLo,
+  ClockHi,
+  TimerLo,
+  TimerHi,
+  CgaCtaId,
+  CgaSize,
+  EqMask,
+  LtMask,
+  LeMask,
+  GtMask,
+  GeMask,
+  SharedSize,
+  SharedWindowHi,
 };
 
 struct SpecialName {
@@ -47,7 +69,8 @@ constexpr std::array kNames = {
     SpecialName{"SR_SWINHI", Special::SharedWindowHi},
 };
 
-// Functional time: what the CTA has run so far, one unit per warp instruction; a timing model brings its own clock.
+// Functional time: what the CTA has run so far, one unit per warp instruction; a timing model brings its own
+// clock.
 u64 clock_now(const Warp& warp) {
   const Worker& worker = *warp.worker;
   return warp.cta->clock + static_cast<u64>(worker.slice - worker.left);
@@ -58,32 +81,49 @@ u64 uniform_value(const Warp& warp, Special id) {
   const Cta& cta = *warp.cta;
   const GridSpec& spec = warp.worker->grid->spec();
   switch (id) {
-    case Special::CtaidX: return cta.id[0];
-    case Special::CtaidY: return cta.id[1];
-    case Special::CtaidZ: return cta.id[2];
+    case Special::CtaidX:
+      return cta.id[0];
+    case Special::CtaidY:
+      return cta.id[1];
+    case Special::CtaidZ:
+      return cta.id[2];
     // Warp slot in bits 14:8, as %warpid is read from it.
-    case Special::VirtId: return u64{(cta.slot * static_cast<u32>(cta.warps.size()) + warp.id) & 0x7f} << 8;
-    case Special::VirtCfg: return u64{spec.warps_per_sm} << 8;
-    case Special::VirtualSmId: return cta.sm;
+    case Special::VirtId:
+      return u64{(cta.slot * static_cast<u32>(cta.warps.size()) + warp.id) & 0x7f} << 8;
+    case Special::VirtCfg:
+      return u64{spec.warps_per_sm} << 8;
+    case Special::VirtualSmId:
+      return cta.sm;
     case Special::ClockLo:
-    case Special::TimerLo: return clock_now(warp);
+    case Special::TimerLo:
+      return clock_now(warp);
     case Special::ClockHi:
-    case Special::TimerHi: return clock_now(warp) >> 32;
-    case Special::SharedSize: return spec.shared_bytes;
-    case Special::SharedWindowHi: return spec.shared_window >> 32;
-    default: return 0;  // SRZ; rank and size of a grid without clusters
+    case Special::TimerHi:
+      return clock_now(warp) >> 32;
+    case Special::SharedSize:
+      return spec.shared_bytes;
+    case Special::SharedWindowHi:
+      return spec.shared_window >> 32;
+    default:
+      return 0;  // SRZ; rank and size of a grid without clusters
   }
 }
 
 u32 lane_value(Special id, u32 lane) {
   const u32 bit = 1u << lane;
   switch (id) {
-    case Special::LaneId: return lane;
-    case Special::EqMask: return bit;
-    case Special::LtMask: return bit - 1;
-    case Special::LeMask: return bit | (bit - 1);
-    case Special::GtMask: return ~(bit | (bit - 1));
-    default: return ~(bit - 1);
+    case Special::LaneId:
+      return lane;
+    case Special::EqMask:
+      return bit;
+    case Special::LtMask:
+      return bit - 1;
+    case Special::LeMask:
+      return bit | (bit - 1);
+    case Special::GtMask:
+      return ~(bit | (bit - 1));
+    default:
+      return ~(bit - 1);
   }
 }
 
@@ -136,7 +176,8 @@ void exec_cs2ur_pair(Warp& warp, const Instr& in, u32) {
 }
 
 std::string find_special(const InstrText& text, OperandKind destination, Special& id) {
-  if (!has_shape(text, {destination, OperandKind::Special})) return "expected a register and a special register";
+  if (!has_shape(text, {destination, OperandKind::Special}))
+    return "expected a register and a special register";
   for (const SpecialName& entry : kNames) {
     if (entry.name != text.operand_texts[1]) continue;
     id = entry.id;

@@ -9,9 +9,9 @@ namespace warpath {
 
 std::span<const Family> families() {
   static const std::array<Family, 13> all = {
-      integer_family(), floating_family(),  double_precision_family(), half_family(),   convert_family(),
-      uniform_family(), mufu_family(),      predicate_family(),        tensor_family(), memory_family(),
-      atomic_family(),  warp_family(),      control_family(),
+      integer_family(), floating_family(), double_precision_family(), half_family(),   convert_family(),
+      uniform_family(), mufu_family(),     predicate_family(),        tensor_family(), memory_family(),
+      atomic_family(),  warp_family(),     control_family(),
   };
   return all;
 }

@@ -57,7 +57,9 @@ void exec_shfl(Warp& warp, const Instr& in, u32 mask) {
 
 std::string bind_shfl(const InstrText& text, Instr& out) {
   const auto& ops = text.operands;
-  const auto good = [](const Operand& op) { return op.kind == OperandKind::Reg || op.kind == OperandKind::Imm || op.kind == OperandKind::UReg; };
+  const auto good = [](const Operand& op) {
+    return op.kind == OperandKind::Reg || op.kind == OperandKind::Imm || op.kind == OperandKind::UReg;
+  };
   if (ops.size() != 5 || ops[0].kind != OperandKind::Pred || ops[1].kind != OperandKind::Reg ||
       ops[2].kind != OperandKind::Reg || !good(ops[3]) || !good(ops[4])) {
     return "unexpected operands";
@@ -85,9 +87,15 @@ void exec_vote(Warp& warp, const Instr& in, u32 mask) {
   const u32 ballot = pred_mask(warp, in.operands[has_ballot ? 2 : 1]) & mask;
   bool answer = false;
   switch (static_cast<Vote>(in.aux)) {
-    case Vote::Any: answer = ballot != 0; break;
-    case Vote::All: answer = ballot == mask; break;
-    case Vote::Equal: answer = ballot == 0 || ballot == mask; break;
+    case Vote::Any:
+      answer = ballot != 0;
+      break;
+    case Vote::All:
+      answer = ballot == mask;
+      break;
+    case Vote::Equal:
+      answer = ballot == 0 || ballot == mask;
+      break;
   }
   if (has_ballot) {
     const Operand& out = in.operands[0];
@@ -106,9 +114,11 @@ bool is_predicate(const Operand& op) { return op.kind == OperandKind::Pred || op
 
 std::string bind_vote(const InstrText& text, Instr& out) {
   const auto& ops = text.operands;
-  const bool ballot = ops.size() == 3 && (ops[0].kind == OperandKind::Reg || ops[0].kind == OperandKind::UReg);
+  const bool ballot =
+      ops.size() == 3 && (ops[0].kind == OperandKind::Reg || ops[0].kind == OperandKind::UReg);
   const std::size_t first = ballot ? 1 : 0;
-  if (ops.size() != first + 2 || !is_predicate(ops[first]) || !is_predicate(ops[first + 1])) return "unexpected operands";
+  if (ops.size() != first + 2 || !is_predicate(ops[first]) || !is_predicate(ops[first + 1]))
+    return "unexpected operands";
   out.aux = static_cast<u32>(text.has("ALL") ? Vote::All : text.has("EQ") ? Vote::Equal : Vote::Any);
   if (!text.has("ANY") && !text.has("ALL") && !text.has("EQ")) return "no mode";
   out.exec = exec_vote;
@@ -168,14 +178,22 @@ enum class Reduce : u8 { And, Or, Xor, Sum, MinU, MaxU, MinS, MaxS };
 
 u32 combine(Reduce how, u32 a, u32 b) {
   switch (how) {
-    case Reduce::And: return a & b;
-    case Reduce::Or: return a | b;
-    case Reduce::Xor: return a ^ b;
-    case Reduce::Sum: return a + b;
-    case Reduce::MinU: return std::min(a, b);
-    case Reduce::MaxU: return std::max(a, b);
-    case Reduce::MinS: return static_cast<u32>(std::min(static_cast<i32>(a), static_cast<i32>(b)));
-    case Reduce::MaxS: return static_cast<u32>(std::max(static_cast<i32>(a), static_cast<i32>(b)));
+    case Reduce::And:
+      return a & b;
+    case Reduce::Or:
+      return a | b;
+    case Reduce::Xor:
+      return a ^ b;
+    case Reduce::Sum:
+      return a + b;
+    case Reduce::MinU:
+      return std::min(a, b);
+    case Reduce::MaxU:
+      return std::max(a, b);
+    case Reduce::MinS:
+      return static_cast<u32>(std::min(static_cast<i32>(a), static_cast<i32>(b)));
+    case Reduce::MaxS:
+      return static_cast<u32>(std::max(static_cast<i32>(a), static_cast<i32>(b)));
   }
   return 0;
 }
@@ -183,12 +201,14 @@ u32 combine(Reduce how, u32 a, u32 b) {
 void exec_redux(Warp& warp, const Instr& in, u32 mask) {
   const u32* row = warp.read_row(in.operands[1].reg);
   u32 result = row[lowest_lane(mask)];
-  for_lanes(mask & (mask - 1), [&](u32 lane) { result = combine(static_cast<Reduce>(in.aux), result, row[lane]); });
+  for_lanes(mask & (mask - 1),
+            [&](u32 lane) { result = combine(static_cast<Reduce>(in.aux), result, row[lane]); });
   write_uniform(warp, in.operands[0].reg, result);
 }
 
 std::string bind_redux(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg})) return "expected a uniform register and a register";
+  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg}))
+    return "expected a uniform register and a register";
   const bool is_signed = text.has("S32");
   Reduce how = Reduce::And;
   if (text.has("OR")) how = Reduce::Or;
@@ -210,7 +230,8 @@ void exec_elect(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_elect(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::Pred, OperandKind::UReg, OperandKind::Pred})) return "unexpected operands";
+  if (!has_shape(text, {OperandKind::Pred, OperandKind::UReg, OperandKind::Pred}))
+    return "unexpected operands";
   out.exec = exec_elect;
   return "";
 }
@@ -221,7 +242,8 @@ void exec_r2ur(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_r2ur(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg})) return "expected a uniform register and a register";
+  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg}))
+    return "expected a uniform register and a register";
   out.exec = exec_r2ur;
   return "";
 }
@@ -235,13 +257,15 @@ void exec_b2r(Warp& warp, const Instr& in, u32 mask) {
 }
 
 std::string bind_b2r(const InstrText& text, Instr& out) {
-  const bool good = has_shape(text, {OperandKind::Reg}) || has_shape(text, {OperandKind::Reg, OperandKind::Pred});
+  const bool good =
+      has_shape(text, {OperandKind::Reg}) || has_shape(text, {OperandKind::Reg, OperandKind::Pred});
   if (!text.has("RESULT") || !good) return "only B2R.RESULT";
   out.exec = exec_b2r;
   return "";
 }
 
-// MOVM: transposes an 8x8 matrix of 16-bit elements; lane l holds columns 2 (l % 4) and the next of row l / 4.
+// MOVM: transposes an 8x8 matrix of 16-bit elements; lane l holds columns 2 (l % 4) and the next of row l
+// / 4.
 void exec_movm(Warp& warp, const Instr& in, u32 mask) {
   const u32* row = warp.read_row(in.operands[1].reg);
   const auto element = [row](u32 r, u32 c) { return row[r * 4 + c / 2] >> (c % 2 * 16) & 0xffffu; };

@@ -8,8 +8,8 @@
 namespace warpath {
 namespace {
 
-// Threads counted at a barrier that names its thread count: hardware counts warps, so the missing lanes of a warp whose
-// living lanes are all here count as well.
+// Threads counted at a barrier that names its thread count: hardware counts warps, so the missing lanes of a
+// warp whose living lanes are all here count as well.
 u32 counted_threads(const Cta& cta, u32 id) {
   u32 threads = cta.barriers[id].arrived;
   for (const Warp& warp : cta.warps) {
@@ -72,8 +72,9 @@ void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank
   barriers.fill(CtaBarrier{});
   // Hardware leaves what was there; zero is the same on every run.
   std::memset(rows.data(), 0, rows.size() * sizeof(Row));
-  std::fill(shared.begin(), shared.end(), u8{0});
-  std::fill(local.begin(), local.end(), u8{0});
+  if (shared_written) std::fill(shared.begin(), shared.end(), u8{0});
+  if (local_written) std::fill(local.begin(), local.end(), u8{0});
+  shared_written = local_written = false;
   u32 threads = live;
   for (Warp& warp : warps) {
     const u32 lanes = std::min<u32>(threads, kLanes);

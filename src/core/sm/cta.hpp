@@ -28,16 +28,18 @@ struct CtaBarrier {
 };
 
 struct Cta {
-  u64 index = 0;     // linear block number
-  u32 id[3] = {};    // blockIdx
-  u32 sm = 0;        // where the block distributor put it
-  u32 slot = 0;      // which of the SM's residents it is
-  u32 live = 0;      // threads that have not exited
-  u64 clock = 0;     // slice units this CTA has run for: the functional mode's notion of time
+  u64 index = 0;   // linear block number
+  u32 id[3] = {};  // blockIdx
+  u32 sm = 0;      // where the block distributor put it
+  u32 slot = 0;    // which of the SM's residents it is
+  u32 live = 0;    // threads that have not exited
+  u64 clock = 0;   // slice units this CTA has run for: the functional mode's notion of time
   std::vector<Warp> warps;
-  std::vector<Row> rows;     // register files of all warps
+  std::vector<Row> rows;  // register files of all warps
   std::vector<u8> shared;
-  std::vector<u8> local;     // local memory of all warps
+  std::vector<u8> local;        // local memory of all warps
+  bool shared_written = false;  // since start(): what is untouched needs no clearing for the next block
+  bool local_written = false;
   std::array<CtaBarrier, kCtaBarriers> barriers;
 
   // Shapes the storage for a grid; start() then makes it block `block` on any worker.
@@ -45,8 +47,8 @@ struct Cta {
   void start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank* banks);
 };
 
-// The lanes of `mask` reach barrier `id`. `expected` is a thread count or 0 for the whole CTA; `votes` are the lanes
-// whose predicate is set. Lanes of every mode but Arrive block until the barrier completes.
+// The lanes of `mask` reach barrier `id`. `expected` is a thread count or 0 for the whole CTA; `votes` are
+// the lanes whose predicate is set. Lanes of every mode but Arrive block until the barrier completes.
 void barrier_arrive(Warp& warp, u32 mask, u32 id, u32 expected, BarrierMode mode, u32 votes);
 // Threads have exited: barriers that waited only for them complete.
 void barrier_recheck(Cta& cta);

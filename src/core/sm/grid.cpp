@@ -9,9 +9,9 @@
 namespace warpath {
 namespace {
 
-constexpr i64 kWarpSlice = 4096;        // instructions a warp runs before the next warp of its CTA
+constexpr i64 kWarpSlice = 4096;         // instructions a warp runs before the next warp of its CTA
 constexpr u64 kCtaSlice = u64{1} << 24;  // instructions after which even a CTA that never polls is set aside
-constexpr u32 kMaxThreads = 1024;       // threads per CTA
+constexpr u32 kMaxThreads = 1024;        // threads per CTA
 
 u64 volume(const u32 (&shape)[3]) { return u64{shape[0]} * shape[1] * shape[2]; }
 
@@ -62,7 +62,8 @@ void Grid::make_runners(u32 threads) {
 
 u32 Grid::make_workers(u32 threads) {
   if (runners_.empty()) make_runners(threads);
-  for (auto& runner : runners_) std::fill(runner->worker.slots.begin(), runner->worker.slots.end(), AccessSlot{});
+  for (auto& runner : runners_)
+    std::fill(runner->worker.slots.begin(), runner->worker.slots.end(), AccessSlot{});
   return static_cast<u32>(runners_.size());
 }
 
@@ -70,10 +71,12 @@ GridState Grid::step(u64 budget, u32 threads) {
   if (fault_) return GridState::Faulted;
   if (runners_.empty()) make_runners(threads);
   // Allocations may have changed since the last call.
-  for (auto& runner : runners_) std::fill(runner->worker.slots.begin(), runner->worker.slots.end(), AccessSlot{});
+  for (auto& runner : runners_)
+    std::fill(runner->worker.slots.begin(), runner->worker.slots.end(), AccessSlot{});
   const u64 share = std::max<u64>(budget / runners_.size(), 1);
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < runners_.size(); ++i) others.emplace_back([this, i, share] { run(*runners_[i], share); });
+  for (std::size_t i = 1; i < runners_.size(); ++i)
+    others.emplace_back([this, i, share] { run(*runners_[i], share); });
   run(*runners_[0], share);
   for (std::thread& other : others) other.join();
   for (const auto& runner : runners_) {
@@ -85,8 +88,8 @@ GridState Grid::step(u64 budget, u32 threads) {
   return busy ? GridState::Running : GridState::Done;
 }
 
-// Takes the next CTA to run: a fresh one while there is room (whoever polls may wait for it), else the one that was
-// set aside first.
+// Takes the next CTA to run: a fresh one while there is room (whoever polls may wait for it), else the one
+// that was set aside first.
 bool Grid::next_cta(Runner& runner) {
   const u64 room = std::max<u64>(u64{spec_.sms} * spec_.blocks_per_sm / runners_.size(), 1);
   if (runner.resident.size() < room) {

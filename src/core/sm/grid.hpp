@@ -21,12 +21,12 @@ namespace warpath {
 struct GridSpec {
   u32 grid[3] = {1, 1, 1};
   u32 block[3] = {1, 1, 1};
-  u32 entry = 0;          // instruction index
-  u32 registers = 0;      // per thread
-  u32 shared_bytes = 0;   // addressable from offset 0 of the CTA's window, reserved part included
-  u32 local_bytes = 0;    // per thread, the part below 0x1000000 that is backed
+  u32 entry = 0;         // instruction index
+  u32 registers = 0;     // per thread
+  u32 shared_bytes = 0;  // addressable from offset 0 of the CTA's window, reserved part included
+  u32 local_bytes = 0;   // per thread, the part below 0x1000000 that is backed
   std::vector<std::pair<u64, u64>> banks;  // (address, size) of c[i]; size 0 = absent
-  u64 shared_window = 0;  // generic addresses of shared memory start here
+  u64 shared_window = 0;                   // generic addresses of shared memory start here
   u64 local_window = 0;
   u32 sms = 1;
   u32 blocks_per_sm = 1;
@@ -58,7 +58,8 @@ enum class GridState : u8 { Running, Done, Faulted };
 
 class Grid {
  public:
-  // Throws std::invalid_argument when the shape is unusable and AccessError when a constant bank is not mapped.
+  // Throws std::invalid_argument when the shape is unusable and AccessError when a constant bank is not
+  // mapped.
   Grid(Memory& memory, const Program& program, GridSpec spec);
 
   // Runs about `budget` warp instructions on up to `threads` host threads (0: as many as the
@@ -79,8 +80,8 @@ class Grid {
   const Row* thread_ids(u32 id) const { return &thread_ids_[std::size_t{id} * 3]; }
   void note(const Note& note, Worker& worker);
 
-  // For a timing model, which schedules warps itself: workers to run them with (fewer than `threads` when CTAs must not
-  // run side by side), and the CTAs.
+  // For a timing model, which schedules warps itself: workers to run them with (fewer than `threads` when
+  // CTAs must not run side by side), and the CTAs.
   u32 make_workers(u32 threads);
   Worker& worker(u32 number) { return runners_[number]->worker; }
   std::unique_ptr<Cta> make_cta() const { return std::make_unique<Cta>(spec_, rows_per_warp_); }

@@ -64,7 +64,18 @@ void coalesce(const Access& access, u64 base, Coalesced& out) {
   for (u32 i = 0; i < out.count; ++i) out.sectors += static_cast<u32>(__builtin_popcount(out.lines[i].sectors));
 }
 
+u32 tag_wavefronts(const Coalesced& lines) {
+  std::array<u32, 4> depth{};
+  u32 most = 1;
+  for (u32 i = 0; i < lines.count; ++i) {
+    const u64 l = lines.lines[i].line;
+    most = std::max(most, ++depth[(l ^ l >> 2 ^ l >> 4 ^ l >> 6 ^ l >> 8) & 3]);
+  }
+  return most;
+}
+
 void count_passes(const Access& access, u64 base, Coalesced& out) {
+  out.sectors = 0;
   for (u32 i = 0; i < out.count; ++i) {
     std::array<u8, kLineBytes / 4> lanes_on{};
     u8 most = 1;
@@ -74,21 +85,31 @@ void count_passes(const Access& access, u64 base, Coalesced& out) {
       most = std::max(most, ++lanes_on[address % kLineBytes / 4]);
     });
     out.lines[i].passes = most;
+    // Each pass carries the sectors that still have a lane left.
+    for (u32 sector = 0; sector < kSectorsPerLine; ++sector) {
+      const auto first = lanes_on.begin() + sector * kSectorBytes / 4;
+      out.sectors += *std::max_element(first, first + kSectorBytes / 4);
+    }
   }
 }
 
-SharedPasses shared_passes(const Access& access) {
+SharedPasses shared_passes(const Access& access, bool merges) {
   SharedPasses result;
   if (access.mask == 0) return result;
   if (!access.atomic && trivially_free(access)) return {1, 0};
-  // 64-bit lanes go in two halves, 128-bit lanes in four quarters.
-  const u32 parts = std::max<u32>(access.width / 4, 1);
+  // Stores of 64-bit lanes go in two halves, of 128-bit lanes in four quarters; loads merge over the whole warp.
+  const u32 parts = access.write ? std::max<u32>(access.width / 4, 1) : 1;
   const u32 lanes = kLanes / parts;
   for (u32 part = 0; part < parts; ++part) {
     const u32 group = static_cast<u32>((u64{1} << lanes) - 1) << (part * lanes);
-    const u32 own = bank_passes(access, group, !access.atomic);
+    const u32 own = bank_passes(access, group, !access.atomic || merges);
     result.wavefronts += own;
     result.conflicts += own != 0 ? own - 1 : 0;
+  }
+  if (!access.write && !access.atomic && access.width > 4) {
+    // The fewest that the distinct bytes need are no conflict.
+    const u32 least = std::min(result.wavefronts, std::max<u32>(access.width / 4, 1));
+    result.conflicts = result.wavefronts - least;
   }
   return result;
 }

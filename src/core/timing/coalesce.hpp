@@ -22,13 +22,16 @@ struct Coalesced {
 
 // Lines in the order in which lanes name them. `base` is added to every address.
 void coalesce(const Access& access, u64 base, Coalesced& out);
-// For atomics: LineShare::passes.
+// Cycles of the tag stage: lines in the same one of its four banks come one after another.
+u32 tag_wavefronts(const Coalesced& lines);
+// For atomics: LineShare::passes, and the sectors of all passes.
 void count_passes(const Access& access, u64 base, Coalesced& out);
 
 struct SharedPasses {
   u32 wavefronts = 0;
   u32 conflicts = 0;  // beyond the fewest that the width needs
 };
-SharedPasses shared_passes(const Access& access);
+// `merges`: lanes of an atomic on one word count as one (POPC.INC).
+SharedPasses shared_passes(const Access& access, bool merges);
 
 }  // namespace warpath

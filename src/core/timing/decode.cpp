@@ -54,6 +54,7 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
   op.issue = shared ? IssueClass::Mio : IssueClass::Lg;
   op.answers_long = !shared;
   op.is_load = name.starts_with("LD") || name.starts_with("ATOM");
+  op.merges = has_part(opcode, "POPC");
   op.reduces = name == "RED" || name == "REDG";
   const bool strong = has_part(opcode, "STRONG") || has_part(opcode, "MMIO");
   op.bypass = op.reduces || name.starts_with("ATOMG") || name == "ATOM" || (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA"));

@@ -39,6 +39,7 @@ struct TimedOp {
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
   bool reduces = false;             // an atomic that returns nothing
+  bool merges = false;              // an atomic that counts lanes: those on one word are one
   bool bypass = false;              // not served by L1
   bool answers_long = false;        // its scoreboard wait is a long one
   u16 const_line = kNoLine;         // bank and line of its constant operand

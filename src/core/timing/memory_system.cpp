@@ -16,6 +16,7 @@ u64 mix(u64 x) {
 
 u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
+constexpr u32 kUnderway = 1024;  // reads under way that a GPC can compare with
 constexpr u32 kOne = 256;  // units of work in a cycle
 
 }  // namespace
@@ -39,7 +40,7 @@ L2Tags::Line* L2Tags::replace(u64 line, Line& victim) {
   Line* set = set_of(line);
   Line* oldest = std::min_element(set, set + ways_, [](const Line& a, const Line& b) { return a.stamp < b.stamp; });
   victim = *oldest;
-  *oldest = Line{line, ++clock_, 0, 0};
+  *oldest = Line{line, ++clock_, 0, 0, 0};
   return oldest;
 }
 
@@ -79,7 +80,7 @@ void MemorySystem::use_code(u64 id, u32 lines) {
   // The launch prefetches the code: it is in L2 by the time the first CTA asks for it.
   code_id_ = id;
   code_.warm.assign(lines + 1, 0);
-  counts_.dram_read_bytes += (u64{lines} * kLineBytes + 255) / 256 * 256;
+  counts_.dram_read_bytes += params_.launch_bytes + (u64{lines} * kLineBytes + 255) / 256 * 256;
 }
 
 void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end(), u8{1}); }
@@ -88,6 +89,7 @@ void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
   channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
+  underway_.assign(std::size_t{params_.gpcs} * kUnderway, Underway{});
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
   counts_ = MemoryCounts{};
 }
@@ -156,9 +158,11 @@ Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle a
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
   counts_.l2_sectors += count(request.sectors);
-  if (hit == request.sectors) return done;
+  if (hit == request.sectors) return std::max(done, line->ready - std::min(line->ready, base_));
   if (line == nullptr) line = allocate(home.partition, request.line, done);
-  return fetch_from_dram(request.line, request.sectors, *line, home, done);
+  const Cycle ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
+  line->ready = base_ + ready;
+  return ready;
 }
 
 Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle at, u32 near) {
@@ -181,6 +185,9 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
       hit |= home_hit;
       if (copy == nullptr) copy = allocate(near, request.line, done);
       copy->valid |= request.sectors;
+      copy->ready = base_ + done;
+    } else {
+      done = std::max(done, copy->ready - std::min(copy->ready, base_));
     }
   }
   ++counts_.read_requests;
@@ -226,6 +233,10 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   counts_.other_sectors += sectors;
   counts_.other_hits += count(hit);
   return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency;
+}
+
+MemorySystem::Underway& MemorySystem::underway(u32 gpc, u64 line) {
+  return underway_[std::size_t{gpc} * kUnderway + mix(line) % kUnderway];
 }
 
 void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies) {

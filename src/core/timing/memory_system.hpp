@@ -26,6 +26,7 @@ class L2Tags {
     u32 stamp = 0;
     u8 valid = 0;
     u8 dirty = 0;
+    u64 ready = 0;  // when data on its way from DRAM is there, counted over all launches
   };
   L2Tags(u64 bytes, u32 ways);
 
@@ -53,6 +54,7 @@ class MemorySystem {
   void flush();
   // Time starts again at 0: ports and queues are empty, contents stay.
   void begin_launch();
+  void end_launch(Cycle length) { base_ += length; }
 
   // Handles requests in the order given (time, SM, issue) and appends each one's reply to `replies[sm]`.
   void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies);
@@ -70,6 +72,12 @@ class MemorySystem {
   struct Place {
     u32 partition, slice, channel;
   };
+  // Reads of a GPC that are under way: another SM's read of the same sectors is answered with them.
+  struct Underway {
+    u64 line = ~u64{0};
+    u8 sectors = 0;
+    Cycle ready = 0;
+  };
   struct Channel {
     Calendar bus;
     u32 writes = 0;  // accesses gathered for the next batch
@@ -77,6 +85,7 @@ class MemorySystem {
 
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
+  Underway& underway(u32 gpc, u64 line);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
@@ -92,10 +101,12 @@ class MemorySystem {
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;
+  std::vector<Underway> underway_;     // by GPC and line, direct-mapped
   std::vector<u8> distances_;  // by SM and slice, cycles each way
   MemoryCounts counts_;
   CodeHome code_;
   u64 code_id_ = 0;
+  u64 base_ = 0;  // cycles of the launches before this one
 };
 
 }  // namespace warpath

@@ -8,6 +8,8 @@ namespace {
 
 constexpr u32 kStoreToken = 1u << 31;  // the rest of the token is the warp
 constexpr u64 kLocalTop = u64{1} << 24;
+constexpr u32 kJoinable = 8;      // requests that a later one can join
+constexpr Cycle kJoinCycles = 16;  // and for how long
 
 L1Op op_of(const Access& access, const TimedOp& op) {
   if (access.space == Space::Local) return access.write ? L1Op::LocalStore : L1Op::LocalLoad;
@@ -61,7 +63,7 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
 
 void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   const Access& access = worker_.access;
-  const SharedPasses passes = shared_passes(access);
+  const SharedPasses passes = shared_passes(access, op.merges);
   const SharedOp kind = access.atomic ? SharedOp::Atomic : access.write ? SharedOp::Store : SharedOp::Load;
   SharedCounts& counts = counters_.shared[static_cast<u32>(kind)];
   ++counts.requests;
@@ -109,14 +111,14 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const L1Op kind = op_of(access, op);
   if (access.atomic) count_passes(access, base, coalesced_);
   L1Counts& counts = counters_.l1[static_cast<u32>(kind)];
-  ++counts.requests;
+  counts.requests += local ? words : 1;
   counts.sectors += coalesced_.sectors;
   counts.lines += coalesced_.count;
   MemoryInstrCount& own = counters_.memory[pc];
   ++own.requests;
   own.sectors += coalesced_.sectors;
   own.lines += coalesced_.count;
-  const u32 wavefronts = std::max<u32>(coalesced_.count, 1);
+  const u32 wavefronts = tag_wavefronts(coalesced_);
   counts.wavefronts += wavefronts;
   const u32 cost = wavefronts * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
@@ -130,6 +132,19 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
 
 void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token) {
   requests_.push_back({at, share.line, token, static_cast<u16>(id_), share.sectors, kind, share.passes});
+}
+
+// A read of other sectors of the same line that has not left yet takes these along.
+u32 TimedSm::join_request(u64 line, u8 sectors, Cycle leaves) {
+  const std::size_t newest = requests_.size();
+  for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
+    Request& request = requests_[i - 1];
+    if (request.line != line || request.kind != RequestKind::Read || request.time + kJoinCycles < leaves) continue;
+    request.sectors |= sectors;
+    misses_[request.token].sectors |= sectors;
+    return request.token;
+  }
+  return kNoMiss;
 }
 
 u32 TimedSm::new_miss(u32 line, u8 sectors) {
@@ -188,21 +203,36 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     }
     if (missing == 0) continue;
     if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
-    const u32 miss = new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
+    const Cycle leaves = at + i + params_.l1_miss_latency;
+    const u32 merged = line != nullptr ? join_request(share.line, missing, leaves) : kNoMiss;
+    const u32 miss = merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
     if (line != nullptr) {
       line->pending |= missing;
       for_lanes(missing, [&](u32 sector) { line->miss[sector] = miss; });
     }
     wait_for(miss, number);
+    if (merged != kNoMiss) continue;
     LineShare wanted = share;
     wanted.sectors = missing;
-    send(at + i + params_.l1_miss_latency, wanted, kind, miss);
+    send(leaves, wanted, kind, miss);
   }
   ++warp.scoreboard_open[op.write_sb];
   if (loads_[number].waiting == 0) {
     finish_load(loads_[number]);
     free_loads_.push_back(number);
   }
+}
+
+// A store to sectors that an earlier one is still taking to L2 goes with it.
+bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
+  const std::size_t newest = requests_.size();
+  for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
+    Request& request = requests_[i - 1];
+    if (request.line != share.line || request.kind != RequestKind::Write || request.time + kJoinCycles < leaves) continue;
+    request.sectors |= share.sectors;
+    return true;
+  }
+  return false;
 }
 
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
@@ -212,12 +242,16 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
     const LineShare& share = coalesced_.lines[i];
     const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
     L1Line* line = l1_.find(share.line);
-    if (line != nullptr) counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors & line->valid));
-    if (local) {
+    if (kind == RequestKind::Reduce) {
+      if (line != nullptr) line->valid &= static_cast<u8>(~share.sectors);
+    } else {
       if (line == nullptr) line = l1_.replace(share.line);
-      if (line != nullptr) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
-    } else if (line != nullptr && kind == RequestKind::Reduce) {
-      line->valid &= static_cast<u8>(~share.sectors);
+      if (line != nullptr) {
+        counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors & (line->valid | line->written)));
+        line->written |= share.sectors;
+        if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
+      }
+      if (join_store(share, at + i + params_.l1_miss_latency)) continue;
     }
     const u64 bytes = u64{sectors} * kSectorBytes;
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, bytes * 256 / params_.store_port_bytes) / 256;

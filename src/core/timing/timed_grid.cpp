@@ -77,6 +77,7 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
     return GridState::Faulted;
   }
   memory_.code_is_warm();
+  memory_.end_launch(distributor_.last_completion() + params_.back_end);
   return GridState::Done;
 }
 

@@ -73,6 +73,7 @@ class GridFactory(Protocol):
         sms: int,
         blocks_per_sm: int,
         count: bool,
+        warps_per_sm: int,
         /,
     ) -> Grid:
         """A grid ready to step."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpath.frontend.core_api import Core, Text
 from warpath.frontend.engine import ChannelFault, Machine, Progress, Steps
-from warpath.frontend.launch import Launch
+from warpath.frontend.launch import Launch, addressable_shared
 from warpath.gpu.spec import Gpu
 
 Disassemble = Callable[[bytes], Sequence[Text]]
@@ -105,7 +105,7 @@ class Executor:
             work.grid,
             work.block,
             work.registers,
-            work.shared,
+            addressable_shared(self._spec, work),
             work.local_high,
             launch.banks,
             launch.windows.shared,
@@ -113,4 +113,5 @@ class Executor:
             self._spec.sms,
             launch.occupancy.blocks_per_sm,
             self._options.count,
+            self._spec.sm.max_warps,
         )

@@ -18,6 +18,7 @@ from warpath.gpu.spec import Gpu
 
 _RUNNABLE = (GridType.NULL, GridType.CTA)
 _BANKS = 8
+_RESERVE_FIRST_SINCE = 9  # compute capability from which a program's shared addresses start behind the reserve
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,15 @@ def residency(spec: Gpu, work: GridWork) -> Occupancy:
     if found.blocks_per_sm == 0:
         raise ChannelFault({"kind": "invalid_launch", "why": found.refusal or "no CTA fits on an SM"})
     return found
+
+
+def addressable_shared(spec: Gpu, work: GridWork) -> int:
+    """Bytes of shared memory that a program's addresses may reach from 0 on.
+
+    Compute capability 8.x keeps the driver's reserve where program addresses do not reach.
+    """
+    reserve = spec.sm.shared_reserved_bytes if spec.sm.major < _RESERVE_FIRST_SINCE else 0
+    return max(work.shared - reserve, 0)
 
 
 def read_constants(memory: Memory, work: GridWork) -> bytes:
