@@ -148,7 +148,8 @@ class Grid:
     `shared_bytes` is what a CTA can address from offset 0 of its window, `local_bytes` what a thread can
     address below 0x1000000 of its own (a multiple of 16). `registers` is the number per thread.
     With `count`, memory requests, sectors, lines, wavefronts and bank conflicts are counted too.
-    Block i runs on SM i mod `sms`.
+    Block i runs on SM i mod `sms`. `warps_per_sm` is what %nwarpid says; `shared_reserved` bytes beyond
+    `shared_bytes` are counted by SR_SMEMSZ only.
     """
 
     def __init__(
@@ -168,6 +169,7 @@ class Grid:
         blocks_per_sm: int,
         count: bool = False,
         warps_per_sm: int = 64,
+        shared_reserved: int = 0,
     ) -> None: ...
     def step(self, budget: int, threads: int = 1) -> str:
         """Run about `budget` warp instructions on up to `threads` host threads (0: all; the first call decides).

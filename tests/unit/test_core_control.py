@@ -266,6 +266,11 @@ def test_calls_return_to_their_own_callers() -> None:
     assert made.registers["R4"] == [2 * lane + (2 if lane < 16 else 1) for lane in range(32)]
 
 
+def test_call_of_an_absolute_address() -> None:
+    made = run(f"MOV R4,0x1\nCALL.ABS.NOINC {CODE_VA + 5 * 16:#x}\nMOV R4,0x2\nNOP", ["R4"])
+    assert made.registers["R4"] == [1] * 32
+
+
 @pytest.mark.parametrize("form", ["CALL.REL.NOINC R6,0x0", "CALL.ABS.NOINC R6", "BRX R6,=back"])
 def test_jumps_through_a_table_of_functions(form: str) -> None:
     absolute = "ABS" in form

@@ -174,7 +174,8 @@ def test_special_registers() -> None:
         """,
         [f"R{i}" for i in range(1, 14)],
         block=64,
-        shared_bytes=2048,
+        shared_bytes=1024,
+        shared_reserved=1024,
     )
     registers = made.registers
     for thread in range(64):

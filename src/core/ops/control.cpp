@@ -165,7 +165,9 @@ void exec_call_absolute(Warp& warp, const Instr& in, u32 mask) {
 
 std::string bind_register_jump(const InstrText& text, Instr& out, From from, bool has_offset, ExecFn exec) {
   const auto& ops = text.operands;
-  const bool source = !ops.empty() && (ops[0].kind == OperandKind::Reg || ops[0].kind == OperandKind::UReg);
+  const bool constant = from == From::Address && !ops.empty() && ops[0].kind == OperandKind::Imm;
+  const bool source =
+      constant || (!ops.empty() && (ops[0].kind == OperandKind::Reg || ops[0].kind == OperandKind::UReg));
   if (!source || ops.size() != (has_offset ? 2 : 1)) return "unexpected operands";
   if (has_offset && ops[1].kind != OperandKind::Imm) return "the offset is no number";
   out.aux = static_cast<u32>(from);

@@ -101,7 +101,7 @@ u64 uniform_value(const Warp& warp, Special id) {
     case Special::TimerHi:
       return clock_now(warp) >> 32;
     case Special::SharedSize:
-      return spec.shared_bytes;
+      return spec.shared_bytes + spec.shared_reserved;
     case Special::SharedWindowHi:
       return spec.shared_window >> 32;
     default:

@@ -135,11 +135,12 @@ void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token
 }
 
 // A read of other sectors of the same line that has not left yet takes these along.
-u32 TimedSm::join_request(u64 line, u8 sectors, Cycle leaves) {
+u32 TimedSm::join_request(u64 line, u32 place, u8 sectors, Cycle leaves) {
   const std::size_t newest = requests_.size();
   for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
     Request& request = requests_[i - 1];
     if (request.line != line || request.kind != RequestKind::Read || request.time + kJoinCycles < leaves) continue;
+    if (misses_[request.token].line != place) continue;
     request.sectors |= sectors;
     misses_[request.token].sectors |= sectors;
     return request.token;
@@ -204,7 +205,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     if (missing == 0) continue;
     if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
     const Cycle leaves = at + i + params_.l1_miss_latency;
-    const u32 merged = line != nullptr ? join_request(share.line, missing, leaves) : kNoMiss;
+    const u32 merged = line != nullptr ? join_request(share.line, l1_.index(line), missing, leaves) : kNoMiss;
     const u32 miss = merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
     if (line != nullptr) {
       line->pending |= missing;
