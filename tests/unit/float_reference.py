@@ -80,7 +80,11 @@ class Format:
         if exponent < 1 - self.bias:
             return sign | int(magnitude / Fraction(2) ** (1 - self.bias - self.fraction_bits))
         significand = int(magnitude / Fraction(2) ** (exponent - self.fraction_bits))
-        return sign | (exponent + self.bias) << self.fraction_bits | (significand & ((1 << self.fraction_bits) - 1))
+        return (
+            sign
+            | (exponent + self.bias) << self.fraction_bits
+            | (significand & ((1 << self.fraction_bits) - 1))
+        )
 
 
 F32 = Format(8, 23)
@@ -102,7 +106,9 @@ def fma(form: Format, a: int, b: int, c: int, mode: str = "RN", nan: int = 0, ft
     if infinite and zero:
         return nan
     if infinite:
-        return nan if form.is_infinite(c) and (c & form.sign) != product_sign else product_sign | form.infinity
+        return (
+            nan if form.is_infinite(c) and (c & form.sign) != product_sign else product_sign | form.infinity
+        )
     if form.is_infinite(c):
         return c
     exact = form.value(a) * form.value(b) + form.value(c)

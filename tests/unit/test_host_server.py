@@ -6,11 +6,13 @@ import os
 import socket
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from warpath.host import server as server_module
 from warpath.host.connection import Connection
 from warpath.host.protocol import (
     HEADER,
@@ -201,3 +203,19 @@ def test_a_string_of_pieces_is_read_in_frames_that_fit() -> None:
         connection.gather([(0, 1 << 20)])
     ours.close()
     theirs.close()
+
+
+def test_directories_of_killed_servers_are_removed_and_others_left_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(server_module.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(server_module.os, "access", lambda *_: False)  # no /dev/shm
+    killed, serving, young = (server_module.private_directory() for _ in range(3))
+    (killed / "s").touch()
+    lock = server_module.lock_directory(serving)
+    for old in (killed, serving):
+        os.utime(old, (0, 0))
+    new = server_module.private_directory()
+    os.close(lock)
+    assert set(tmp_path.iterdir()) == {serving, young, new}
+    assert new.stat().st_mode & 0o777 == 0o700

@@ -6,18 +6,26 @@ import math
 from fractions import Fraction
 
 import pytest
+
 from tests.unit.core_kit import run
 from tests.unit.float_reference import BF16, F16, F32, F64, Format
 
 M32 = 0xFFFFFFFF
 FLOATS = [
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x3EFFFFFF, 0x3F000000, 0x3F000001, 0xBF000000, 0x3FC00000, 0x40200000,
-    0xC0200000, 0x42FE8000, 0x42FF0000, 0x437F8000, 0xC3008000, 0x46FFFF00, 0x477FFF80, 0x4B000001, 0x4EFFFFFF, 0x4F000000,
-    0xCF000000, 0xCF000001, 0x4F7FFFFF, 0x4F800000, 0x5EFFFFFF, 0x5F000000, 0xDF000000, 0x5F7FFFFF, 0x7F7FFFFF, 0x7F800000,
-    0xFF800000, 0x7FC00000,
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x3EFFFFFF, 0x3F000000, 0x3F000001, 0xBF000000,
+    0x3FC00000, 0x40200000, 0xC0200000, 0x42FE8000, 0x42FF0000, 0x437F8000, 0xC3008000, 0x46FFFF00,
+    0x477FFF80, 0x4B000001, 0x4EFFFFFF, 0x4F000000, 0xCF000000, 0xCF000001, 0x4F7FFFFF, 0x4F800000,
+    0x5EFFFFFF, 0x5F000000, 0xDF000000, 0x5F7FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000,
 ]  # fmt: skip
 ROUND = {"": round, ".FLOOR": math.floor, ".CEIL": math.ceil, ".TRUNC": math.trunc}
-INTS = {"S8": (8, True), "U8": (8, False), "S16": (16, True), "U16": (16, False), "S32": (32, True), "U32": (32, False)}
+INTS = {
+    "S8": (8, True),
+    "U8": (8, False),
+    "S16": (16, True),
+    "U16": (16, False),
+    "S32": (32, True),
+    "U32": (32, False),
+}
 MODES = ["", ".RM", ".RP", ".RZ"]
 
 
@@ -48,13 +56,36 @@ def test_float_to_long(kind: str) -> None:
 
 
 def test_double_to_int_marks_nan() -> None:
-    doubles = [0x41DFFFFFFFC00000, 0x41E0000000000000, 0xC1E0000000200000, 0x7FF8000000000000, 0x3FE0000000000000] + [0] * 27
+    doubles = [
+        0x41DFFFFFFFC00000,
+        0x41E0000000000000,
+        0xC1E0000000200000,
+        0x7FF8000000000000,
+        0x3FE0000000000000,
+    ] + [0] * 27
     inputs = [[x & M32 for x in doubles], [x >> 32 for x in doubles]]
     got = run("F2I.F64 R20,R10", ["R20"], inputs=inputs).registers["R20"]
     assert got[:5] == [0x7FFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000000, 0]
 
 
-WORDS = [0, 1, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x1000001, 0x1000003, 0x7FFFFFFF, 0x80000000, 0x80000081, 0xFFFFFF7F, M32, 0x7FFFFFC0] * 2
+WORDS = [
+    0,
+    1,
+    0x7F,
+    0x80,
+    0xFF,
+    0x7FFF,
+    0x8000,
+    0xFFFF,
+    0x1000001,
+    0x1000003,
+    0x7FFFFFFF,
+    0x80000000,
+    0x80000081,
+    0xFFFFFF7F,
+    M32,
+    0x7FFFFFC0,
+] * 2
 
 
 def float_of(form: Format, value: int, mode: str) -> int:
@@ -110,7 +141,18 @@ def narrow(source: Format, target: Format, bits: int, mode: str, nan: int) -> in
 
 @pytest.mark.parametrize("mode", MODES)
 def test_float_to_narrower(mode: str) -> None:
-    more = [0x33800000, 0x33000000, 0x33000001, 0x387FE000, 0x387FFFFF, 0x477FEFFF, 0x477FF000, 0x3F801000, 0x3F803000, 0xBF801001]
+    more = [
+        0x33800000,
+        0x33000000,
+        0x33000001,
+        0x387FE000,
+        0x387FFFFF,
+        0x477FEFFF,
+        0x477FF000,
+        0x3F801000,
+        0x3F803000,
+        0xBF801001,
+    ]
     words = FLOATS + more + [x ^ F32.sign for x in more] + [0] * 12
     got = run(f"F2F.F16.F32{mode} R20,R10", ["R20"], inputs=[words], block=64).registers["R20"]
     assert got == [narrow(F32, F16, x, mode, 0x7FFF) for x in words]
@@ -118,7 +160,9 @@ def test_float_to_narrower(mode: str) -> None:
     assert got == [narrow(F32, BF16, x, mode, 0x7FFF) for x in words]
     if mode in ("", ".RZ"):
         for name, form in (("F16", F16), ("BF16", BF16)):
-            source = f"F2FP.{name}.F32.PACK_AB{mode} R20,R10,-R10\nF2FP.RELU.{name}.F32.PACK_AB{mode} R21,R10,-R10"
+            source = (
+                f"F2FP.{name}.F32.PACK_AB{mode} R20,R10,-R10\nF2FP.RELU.{name}.F32.PACK_AB{mode} R21,R10,-R10"
+            )
             made = run(source, ["R20", "R21"], inputs=[words], block=64)
             upper = [narrow(F32, form, x, mode, 0x7FFF) for x in words]
             lower = [narrow(F32, form, x ^ F32.sign, mode, 0x7FFF) for x in words]
@@ -160,9 +204,16 @@ def test_saturating_integer_packs() -> None:
         got = run(f"I2I.{name}.S32.SAT R20,R10", ["R20"], inputs=[WORDS]).registers["R20"]
         assert got == [saturate(x, width, is_signed) & M32 for x in WORDS]
         mask = (1 << width) - 1
-        got = run(f"I2IP.{name}.S32.SAT R20,R10,R11,R12", ["R20"], inputs=[WORDS, other, WORDS]).registers["R20"]
+        got = run(f"I2IP.{name}.S32.SAT R20,R10,R11,R12", ["R20"], inputs=[WORDS, other, WORDS]).registers[
+            "R20"
+        ]
         assert got == [
-            (c << 2 * width | (saturate(a, width, is_signed) & mask) << width | saturate(b, width, is_signed) & mask) & M32
+            (
+                c << 2 * width
+                | (saturate(a, width, is_signed) & mask) << width
+                | saturate(b, width, is_signed) & mask
+            )
+            & M32
             for a, b, c in zip(WORDS, other, WORDS, strict=True)
         ]
 

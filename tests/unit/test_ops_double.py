@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+
 from tests.unit import float_reference as ref
 from tests.unit.core_kit import run
 from tests.unit.float_reference import F64
@@ -44,8 +45,12 @@ def check(got: list[int], want: list[int]) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_arithmetic(mode: str) -> None:
     rounding = mode[1:] or "RN"
-    check(wide(f"DADD{mode} R20,R10,R12", A, B), [ref.add(F64, a, b, rounding, nan_of(b, a)) for a, b in PAIRS])
-    check(wide(f"DMUL{mode} R20,R10,R12", A, B), [ref.mul(F64, a, b, rounding, nan_of(b, a)) for a, b in PAIRS])
+    check(
+        wide(f"DADD{mode} R20,R10,R12", A, B), [ref.add(F64, a, b, rounding, nan_of(b, a)) for a, b in PAIRS]
+    )
+    check(
+        wide(f"DMUL{mode} R20,R10,R12", A, B), [ref.mul(F64, a, b, rounding, nan_of(b, a)) for a, b in PAIRS]
+    )
     fused = [ref.fma(F64, a, b, c, rounding, nan_of(b, c, a)) for (a, b), c in zip(PAIRS, C, strict=True)]
     check(wide(f"DFMA{mode} R20,R10,R12,R14", A, B, C), fused)
 
@@ -58,7 +63,16 @@ def test_source_modifiers_leave_nans_alone() -> None:
 
 @pytest.mark.parametrize(
     ("name", "holds"),
-    [("LT", "<"), ("EQU", "=?"), ("GEU", ">=?"), ("NUM", "<=>"), ("NAN", "?"), ("NE", "<>"), ("LEU", "<=?"), ("GT", ">")],
+    [
+        ("LT", "<"),
+        ("EQU", "=?"),
+        ("GEU", ">=?"),
+        ("NUM", "<=>"),
+        ("NAN", "?"),
+        ("NE", "<>"),
+        ("LEU", "<=?"),
+        ("GT", ">"),
+    ],
 )
 def test_comparison(name: str, holds: str) -> None:
     made = run(f"DSETP.{name}.AND P0,P1,R10,-R12,PT", ["P0", "P1"], inputs=words(A, B), block=256)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+
 from tests.unit import float_reference as ref
 from tests.unit.core_kit import run
 from tests.unit.float_reference import F32
@@ -108,7 +109,10 @@ def test_minimum_and_maximum(ftz: bool, nan: bool) -> None:
     made = run(source, ["R20", "R21", "R22"], inputs=[A, B, C], block=256)
     two = [extreme(a, b, i < 0x71, nan, ftz) for i, (a, b) in enumerate(PAIRS)]
     check(made.registers["R20"], two, A, B)
-    three = [extreme(extreme(a, b, False, nan, ftz), c, False, nan, ftz) for (a, b), c in zip(PAIRS, C, strict=True)]
+    three = [
+        extreme(extreme(a, b, False, nan, ftz), c, False, nan, ftz)
+        for (a, b), c in zip(PAIRS, C, strict=True)
+    ]
     check(made.registers["R21"], three, A, B, C)
     signs = []
     for a, b in PAIRS:
@@ -128,7 +132,8 @@ COMPARISONS = {
 def test_comparisons(name: str, ftz: bool) -> None:
     suffix = f"{name}{'.FTZ' if ftz else ''}"
     source = (
-        f"FSETP.{suffix}.AND P0,P1,R10,|R11|,PT\nFSET.BF.{suffix}.AND R20,R10,|R11|,PT\nFSET.{suffix}.AND R21,R10,|R11|,PT"
+        f"FSETP.{suffix}.AND P0,P1,R10,|R11|,PT\n"
+        f"FSET.BF.{suffix}.AND R20,R10,|R11|,PT\nFSET.{suffix}.AND R21,R10,|R11|,PT"
     )
     made = run(source, ["P0", "P1", "R20", "R21"], inputs=[A, B], block=256)
 

@@ -5,13 +5,48 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+
 from tests.unit import float_reference as ref
 from tests.unit.core_kit import run
 from tests.unit.float_reference import BF16, F16, F32, Format
 
 NAN = 0x7FFF
-F16_SPECIALS = [0, 0x8000, 1, 0x83FF, 0x0400, 0x3BFF, 0x3C00, 0xBC01, 0x1400, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E01, 0x3555, 0xC248]
-BF16_SPECIALS = [0, 0x8000, 1, 0x807F, 0x0080, 0x3F7F, 0x3F80, 0xBF81, 0x3C00, 0x7F7F, 0xFF7F, 0x7F80, 0xFF80, 0x7FC1, 0x3EAB, 0xC049]
+F16_SPECIALS = [
+    0,
+    0x8000,
+    1,
+    0x83FF,
+    0x0400,
+    0x3BFF,
+    0x3C00,
+    0xBC01,
+    0x1400,
+    0x7BFF,
+    0xFBFF,
+    0x7C00,
+    0xFC00,
+    0x7E01,
+    0x3555,
+    0xC248,
+]
+BF16_SPECIALS = [
+    0,
+    0x8000,
+    1,
+    0x807F,
+    0x0080,
+    0x3F7F,
+    0x3F80,
+    0xBF81,
+    0x3C00,
+    0x7F7F,
+    0xFF7F,
+    0x7F80,
+    0xFF80,
+    0x7FC1,
+    0x3EAB,
+    0xC049,
+]
 SETS = {"": (F16, F16_SPECIALS), ".BF16_V2": (BF16, BF16_SPECIALS)}
 
 
@@ -20,7 +55,9 @@ def columns(specials: list[int]) -> tuple[list[int], list[int], list[int]]:
     pairs = [*product(specials, specials)]
     a, b = [x for x, _ in pairs], [y for _, y in pairs]
     c = [specials[(5 * i + 3) % 16] for i in range(256)]
-    return tuple([low | column[(i * 37 + 11) % 256] << 16 for i, low in enumerate(column)] for column in (a, b, c))  # type: ignore[return-value]
+    return tuple(
+        [low | column[(i * 37 + 11) % 256] << 16 for i, low in enumerate(column)] for column in (a, b, c)
+    )
 
 
 def halves(column: list[int]) -> list[tuple[int, int]]:
@@ -54,14 +91,23 @@ def test_arithmetic(suffix: str) -> None:
     ftz = ".FTZ" in suffix
     a, b, c = columns(specials)
     rows = list(zip(halves(a), halves(b), halves(c), strict=True))
-    fused = [tuple(finish(form, ref.fma(form, x[h], y[h], z[h], "RN", NAN, ftz), suffix) for h in (0, 1)) for x, y, z in rows]
-    check(one(f"HFMA2{suffix} R20,R10,R11,R12", a, b, c), fused)  # type: ignore[arg-type]
+    fused = [
+        tuple(finish(form, ref.fma(form, x[h], y[h], z[h], "RN", NAN, ftz), suffix) for h in (0, 1))
+        for x, y, z in rows
+    ]
+    check(one(f"HFMA2{suffix} R20,R10,R11,R12", a, b, c), fused)
     if "RELU" in suffix or "MMA" in suffix:
         return
-    added = [tuple(finish(form, ref.add(form, x[h], y[h] ^ 0x8000, "RN", NAN, ftz), suffix) for h in (0, 1)) for x, y, _ in rows]
-    check(one(f"HADD2{suffix} R20,R10,-R11", a, b), added)  # type: ignore[arg-type]
-    times = [tuple(finish(form, ref.mul(form, x[h], y[h], "RN", NAN, ftz), suffix) for h in (0, 1)) for x, y, _ in rows]
-    check(one(f"HMUL2{suffix} R20,R10,R11", a, b), times)  # type: ignore[arg-type]
+    added = [
+        tuple(finish(form, ref.add(form, x[h], y[h] ^ 0x8000, "RN", NAN, ftz), suffix) for h in (0, 1))
+        for x, y, _ in rows
+    ]
+    check(one(f"HADD2{suffix} R20,R10,-R11", a, b), added)
+    times = [
+        tuple(finish(form, ref.mul(form, x[h], y[h], "RN", NAN, ftz), suffix) for h in (0, 1))
+        for x, y, _ in rows
+    ]
+    check(one(f"HMUL2{suffix} R20,R10,R11", a, b), times)
 
 
 def test_half_selectors() -> None:
@@ -96,9 +142,21 @@ def test_binary32_results_and_sources() -> None:
             return (half & 0x8000) << 16 | F32.infinity
         return F32.round(F16.value(half)) if half & 0x7FFF else half << 16
 
-    want = [ref.add(F32, widen(x[1]), widen(y[0]), "RN", 0x7FFFFFFF) for x, y in zip(halves(a), halves(b), strict=True)]
+    want = [
+        ref.add(F32, widen(x[1]), widen(y[0]), "RN", 0x7FFFFFFF)
+        for x, y in zip(halves(a), halves(b), strict=True)
+    ]
     assert one("HADD2.F32 R20,R10.H1_H1,R11.H0_H0", a, b) == want
-    words = [0x3F800001, 0x3F801000, 0x3F801001, 0x477FF000, 0x33000000, 0x33000001, 0x00000001, 0x7F800000] * 4
+    words = [
+        0x3F800001,
+        0x3F801000,
+        0x3F801001,
+        0x477FF000,
+        0x33000000,
+        0x33000001,
+        0x00000001,
+        0x7F800000,
+    ] * 4
     narrow = [F16.infinity if w == F32.infinity else F16.round(F32.value(w)) for w in words]
     got = run("HADD2 R20,R10.F32,-RZ.H0_H0", ["R20"], inputs=[words]).registers["R20"]
     assert [x & 0xFFFF for x in got] == narrow
@@ -124,7 +182,10 @@ def test_minimum_maximum_and_comparison(suffix: str) -> None:
         return min(x, y, key=lambda z: key(form, z))
 
     pairs = list(zip(halves(a), halves(b), strict=True))
-    check(one(f"HMNMX2{suffix} R20,R10,R11,PT", a, b), [tuple(smaller(read(x[h]), read(y[h])) for h in (0, 1)) for x, y in pairs])  # type: ignore[misc]
+    check(
+        one(f"HMNMX2{suffix} R20,R10,R11,PT", a, b),
+        [tuple(smaller(read(x[h]), read(y[h])) for h in (0, 1)) for x, y in pairs],
+    )
     if "NAN" in suffix:
         return
     kind = suffix if "BF16" in suffix else ""
@@ -155,6 +216,8 @@ def test_mixed_arithmetic(mode: str) -> None:
 
     rows = list(zip(halves(a), halves(b), c, strict=True))
     rounding = mode[1:] or "RN"
-    assert one(f"FHADD{mode} R20,R10,R12", a, b, c) == [ref.add(F32, widen(x[0]), z, rounding, 0x7FFFFFFF) for x, _, z in rows]
+    assert one(f"FHADD{mode} R20,R10,R12", a, b, c) == [
+        ref.add(F32, widen(x[0]), z, rounding, 0x7FFFFFFF) for x, _, z in rows
+    ]
     want = [ref.fma(F32, widen(x[0]), widen(y[0]), z, rounding, 0x7FFFFFFF) for x, y, z in rows]
     assert one(f"FHFMA{mode} R20,R10,R11,R12", a, b, c) == want

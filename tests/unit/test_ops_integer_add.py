@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+
 from tests.unit.core_kit import run
 
 M32, M64 = 0xFFFFFFFF, (1 << 64) - 1
@@ -127,7 +128,10 @@ def test_low_products_are_the_same_in_every_spelling(opcode: str) -> None:
 
 
 def test_lanes_outside_the_guard_keep_their_values() -> None:
-    source = "ISETP.LT.U32.AND P0,PT,R0,0x5,PT\nMOV R20,R11\nMOV R21,R11\n@P0 IADD.64 R20,R10,R12\n@P0 IADD3 R11,R10,R10,RZ"
+    source = (
+        "ISETP.LT.U32.AND P0,PT,R0,0x5,PT\nMOV R20,R11\nMOV R21,R11\n"
+        "@P0 IADD.64 R20,R10,R12\n@P0 IADD3 R11,R10,R10,RZ"
+    )
     got = columns(source, ["R20", "R21", "R11"], A, B, B, A)
     for lane, ((x, y), row) in enumerate(zip(PAIRS, got, strict=True)):
         total = (x | y << 32) + (y | x << 32) & M64

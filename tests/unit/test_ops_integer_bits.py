@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.unit.core_kit import run
 
 M32 = 0xFFFFFFFF
@@ -37,7 +38,9 @@ def test_lop3_looks_up_each_bit(lut: int) -> None:
 
 def test_lop3_predicate_joins_by_and() -> None:
     source = "ISETP.LT.U32.AND P1,PT,R0,0x20,PT\nLOP3.LUT.PAND P0,RZ,R10,R11,RZ,0xc0,P1\nSEL R20,RZ,0x1,!P0"
-    assert one(source, A, B) == [int((a & b) != 0 and i < 32) for i, (a, b) in enumerate(zip(A, B, strict=True))]
+    assert one(source, A, B) == [
+        int((a & b) != 0 and i < 32) for i, (a, b) in enumerate(zip(A, B, strict=True))
+    ]
 
 
 def funnel(opcode: str, a: int, count: int, c: int) -> int:
@@ -61,7 +64,9 @@ def test_shf(way: str, wrap: str, kind: str, high: str) -> None:
     counts = COUNTS * 4
     got = one(f"{opcode} R20,R10,R11,R12", C, counts, B)
     assert got == [funnel(opcode, a, n, c) for a, n, c in zip(C, counts, B, strict=True)]
-    assert one(f"{opcode} R20,R10,0x5,R12", C, counts, B) == [funnel(opcode, a, 5, c) for a, c in zip(C, B, strict=True)]
+    assert one(f"{opcode} R20,R10,0x5,R12", C, counts, B) == [
+        funnel(opcode, a, 5, c) for a, c in zip(C, B, strict=True)
+    ]
 
 
 def permute(a: int, selector: int, c: int) -> int:
@@ -89,14 +94,18 @@ def test_prmt_by_index() -> None:
     want = [permute(a, s, c) for a, s, c in zip(A, C, B, strict=True)]
     assert one("PRMT R20,R10,R11,R12", A, C, B) == want
     for selector in (0x5410, 0x7632, 0x9910, 0xBA98, 0x0123):
-        assert one(f"PRMT R20,R10,{selector:#x},R11", A, C) == [permute(a, selector, c) for a, c in zip(A, C, strict=True)]
+        assert one(f"PRMT R20,R10,{selector:#x},R11", A, C) == [
+            permute(a, selector, c) for a, c in zip(A, C, strict=True)
+        ]
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_prmt_modes(mode: str) -> None:
     want = [permute(a, MODES[mode][s & 3], c) for a, s, c in zip(A, C, B, strict=True)]
     assert one(f"PRMT.{mode} R20,R10,R11,R12", A, C, B) == want
-    assert one(f"PRMT.{mode} R20,R10,0x2,R11", A, B) == [permute(a, MODES[mode][2], c) for a, c in zip(A, B, strict=True)]
+    assert one(f"PRMT.{mode} R20,R10,0x2,R11", A, B) == [
+        permute(a, MODES[mode][2], c) for a, c in zip(A, B, strict=True)
+    ]
 
 
 def test_bit_counts() -> None:
@@ -121,7 +130,9 @@ def test_sgxt_and_bmsk(wrap: bool) -> None:
     def extend(x: int, n: int) -> int:
         return signed(x & ((1 << n) - 1), n) & M32 if n else 0
 
-    assert one(f"SGXT{suffix} R20,R10,R11", C, counts) == [extend(x, width(n)) for x, n in zip(C, counts, strict=True)]
+    assert one(f"SGXT{suffix} R20,R10,R11", C, counts) == [
+        extend(x, width(n)) for x, n in zip(C, counts, strict=True)
+    ]
     low = [x & ((1 << width(n)) - 1) for x, n in zip(C, counts, strict=True)]
     assert one(f"SGXT{suffix}.U32 R20,R10,R11", C, counts) == low
     starts = [COUNTS[i // 4] for i in range(64)]
@@ -134,9 +145,18 @@ def test_sgxt_and_bmsk(wrap: bool) -> None:
 
 def test_selections_and_moves() -> None:
     guard = "ISETP.NE.AND P0,PT,R10,RZ,PT\n"
-    assert one(guard + "SEL R20,R11,R12,P0", A, B, C) == [b if a else c for a, b, c in zip(A, B, C, strict=True)]
-    assert one(guard + "SEL R20,R11,-0x2,!P0", A, B) == [M32 - 1 if a else b for a, b in zip(A, B, strict=True)]
-    made = run(guard + "SEL.64 R20,R10,R12,P0\nMOV.64 R22,R11", ["R20", "R21", "R22", "R23"], inputs=[A, B, C, A], block=64)
+    assert one(guard + "SEL R20,R11,R12,P0", A, B, C) == [
+        b if a else c for a, b, c in zip(A, B, C, strict=True)
+    ]
+    assert one(guard + "SEL R20,R11,-0x2,!P0", A, B) == [
+        M32 - 1 if a else b for a, b in zip(A, B, strict=True)
+    ]
+    made = run(
+        guard + "SEL.64 R20,R10,R12,P0\nMOV.64 R22,R11",
+        ["R20", "R21", "R22", "R23"],
+        inputs=[A, B, C, A],
+        block=64,
+    )
     assert made.registers["R20"] == [a if a else c for a, c in zip(A, C, strict=True)]
     assert made.registers["R21"] == [b if a else a for a, b in zip(A, B, strict=True)]
     assert (made.registers["R22"], made.registers["R23"]) == (B, C)

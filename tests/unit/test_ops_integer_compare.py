@@ -7,6 +7,7 @@ from collections.abc import Callable
 from itertools import product
 
 import pytest
+
 from tests.unit.core_kit import run
 
 M32 = 0xFFFFFFFF
@@ -123,16 +124,24 @@ def test_absolute_values_and_differences() -> None:
     assert one("VABSDIFF R20,R10,R11,R12", A, B, C) == [
         (abs(signed(a) - signed(b)) + c) & M32 for a, b, c in zip(A, B, C, strict=True)
     ]
-    assert one("VABSDIFF.U32 R20,R10,R11,R12", A, B, C) == [(abs(a - b) + c) & M32 for a, b, c in zip(A, B, C, strict=True)]
-    apart = [[abs(x - y) for x, y in zip(fields(a, 8, False), fields(b, 8, False), strict=True)] for a, b in PAIRS]
+    assert one("VABSDIFF.U32 R20,R10,R11,R12", A, B, C) == [
+        (abs(a - b) + c) & M32 for a, b, c in zip(A, B, C, strict=True)
+    ]
+    apart = [
+        [abs(x - y) for x, y in zip(fields(a, 8, False), fields(b, 8, False), strict=True)] for a, b in PAIRS
+    ]
     assert one("VABSDIFF4.U8 R20,R10,R11,R12", A, B, C) == [join_fields(d, 8) for d in apart]
-    assert one("VABSDIFF4.U8.ACC R20,R10,R11,R12", A, B, C) == [(sum(d) + c) & M32 for d, c in zip(apart, C, strict=True)]
+    assert one("VABSDIFF4.U8.ACC R20,R10,R11,R12", A, B, C) == [
+        (sum(d) + c) & M32 for d, c in zip(apart, C, strict=True)
+    ]
 
 
 def test_packed_and_saturating_sums() -> None:
     for opcode, bits in (("VIADD.16x2", 16), ("VIADD.U8x4", 8)):
         want = [
-            join_fields([x - y for x, y in zip(fields(a, bits, False), fields(b, bits, False), strict=True)], bits)
+            join_fields(
+                [x - y for x, y in zip(fields(a, bits, False), fields(b, bits, False), strict=True)], bits
+            )
             for a, b in PAIRS
         ]
         assert one(f"{opcode} R20,R10,-R11", A, B) == want

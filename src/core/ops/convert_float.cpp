@@ -11,18 +11,26 @@ namespace {
 
 const Format& format_of(FloatType type) {
   switch (type) {
-    case FloatType::F16: return kBinary16;
-    case FloatType::Bf16: return kBfloat16;
-    default: return kBinary32;
+    case FloatType::F16:
+      return kBinary16;
+    case FloatType::Bf16:
+      return kBfloat16;
+    default:
+      return kBinary32;
   }
 }
 
 bool parse_float_type(const std::string& name, FloatType& type) {
-  if (name == "F32") type = FloatType::F32;
-  else if (name == "F64") type = FloatType::F64;
-  else if (name == "F16") type = FloatType::F16;
-  else if (name == "BF16") type = FloatType::Bf16;
-  else return false;
+  if (name == "F32")
+    type = FloatType::F32;
+  else if (name == "F64")
+    type = FloatType::F64;
+  else if (name == "F16")
+    type = FloatType::F16;
+  else if (name == "BF16")
+    type = FloatType::Bf16;
+  else
+    return false;
   return true;
 }
 
@@ -38,37 +46,32 @@ u32 half_bits(u32 word, const Operand& op) {
 // F2F flags: destination and source type, rounding, FTZ.
 constexpr u32 kFlush = 1u << 8;
 u32 pack(FloatType dst, FloatType src, Round mode, bool flush) {
-  return static_cast<u32>(dst) | static_cast<u32>(src) << 2 | static_cast<u32>(mode) << 4 | (flush ? kFlush : 0);
+  return static_cast<u32>(dst) | static_cast<u32>(src) << 2 | static_cast<u32>(mode) << 4 |
+         (flush ? kFlush : 0);
 }
 FloatType dst_type(u32 flags) { return static_cast<FloatType>(flags & 3); }
 FloatType src_type(u32 flags) { return static_cast<FloatType>((flags >> 2) & 3); }
 Round mode_of(u32 flags) { return static_cast<Round>((flags >> 4) & 3); }
 
 Payload payload_of(u32 flags) {
-  return dst_type(flags) == FloatType::F64 || src_type(flags) == FloatType::F64 ? Payload::Keep : Payload::Drop;
+  return dst_type(flags) == FloatType::F64 || src_type(flags) == FloatType::F64 ? Payload::Keep
+                                                                                : Payload::Drop;
 }
 
 void exec_f2f(Warp& warp, const Instr& in, u32 mask) {
   Row64 values;
   read_floats(warp, slot(in, kA), src_type(in.flags), in.flags & kFlush, values);
-  write_floats(warp, in.operands[0], dst_type(in.flags), values, mode_of(in.flags), in.flags & kFlush, payload_of(in.flags), mask);
-}
-
-// Rounds to an integer value; Round's directions name TRUNC, FLOOR and CEIL.
-double round_to_integer(double value, Round mode) {
-  switch (mode) {
-    case Round::Nearest: return __builtin_rint(value);
-    case Round::Down: return __builtin_floor(value);
-    case Round::Up: return __builtin_ceil(value);
-    default: return __builtin_trunc(value);
-  }
+  write_floats(warp, in.operands[0], dst_type(in.flags), values, mode_of(in.flags), in.flags & kFlush,
+               payload_of(in.flags), mask);
 }
 
 void exec_frnd(Warp& warp, const Instr& in, u32 mask) {
   Row64 values;
   read_floats(warp, slot(in, kA), src_type(in.flags), in.flags & kFlush, values);
-  for (int i = 0; i < kLanes; ++i) values.v[i] = as_bits(round_to_integer(as_double(values.v[i]), mode_of(in.flags)));
-  write_floats(warp, in.operands[0], dst_type(in.flags), values, Round::Nearest, in.flags & kFlush, payload_of(in.flags), mask);
+  for (int i = 0; i < kLanes; ++i)
+    values.v[i] = as_bits(round_to_integer(as_double(values.v[i]), mode_of(in.flags)));
+  write_floats(warp, in.operands[0], dst_type(in.flags), values, Round::Nearest, in.flags & kFlush,
+               payload_of(in.flags), mask);
 }
 
 // --- F2FP ---------------------------------------------------------------------------------------------
@@ -108,7 +111,8 @@ void exec_pack_ab(Warp& warp, const Instr& in, u32 mask) {
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
   const PackForm form = pack_form(in.flags);
-  for (int i = 0; i < kLanes; ++i) result.v[i] = convert_packed(form, a[i]) << Bits | convert_packed(form, b[i]);
+  for (int i = 0; i < kLanes; ++i)
+    result.v[i] = convert_packed(form, a[i]) << Bits | convert_packed(form, b[i]);
   store32(warp, in.operands[0], result.v, mask);
 }
 
@@ -145,7 +149,8 @@ void exec_pack_halves(Warp& warp, const Instr& in, u32 mask) {
   const u32* a = raw32(warp, slot(in, kA), sa);
   const PackForm form = pack_form(in.flags);
   for (int i = 0; i < kLanes; ++i) {
-    result.v[i] = convert_packed(form, half_to_float(a[i] >> 16)) << 8 | convert_packed(form, half_to_float(a[i] & 0xffff));
+    result.v[i] = convert_packed(form, half_to_float(a[i] >> 16)) << 8 |
+                  convert_packed(form, half_to_float(a[i] & 0xffff));
   }
   store32(warp, in.operands[0], result.v, mask);
 }
@@ -157,7 +162,8 @@ u32 small_to_half(u32 byte, bool e5m2) {
   const u32 magnitude = byte & 0x7f;
   if (magnitude == 0x7f) return kNan16;
   const double value = magnitude < 8 ? magnitude * 0x1p-9
-                                     : std::ldexp(static_cast<double>(8 + (magnitude & 7)), static_cast<int>(magnitude >> 3) - 10);
+                                     : std::ldexp(static_cast<double>(8 + (magnitude & 7)),
+                                                  static_cast<int>(magnitude >> 3) - 10);
   return sign | round_to(kBinary16, value, Round::Nearest);
 }
 
@@ -170,11 +176,10 @@ void exec_unpack(Warp& warp, const Instr& in, u32 mask) {
     const u32 half = small_to_half(byte, e5m2);
     return (in.flags & kRelu) && (half & 0x8000) && half != kNan16 ? 0 : half;
   };
-  for (int i = 0; i < kLanes; ++i) result.v[i] = convert((a[i] >> (shift + 8)) & 0xff) << 16 | convert((a[i] >> shift) & 0xff);
+  for (int i = 0; i < kLanes; ++i)
+    result.v[i] = convert((a[i] >> (shift + 8)) & 0xff) << 16 | convert((a[i] >> shift) & 0xff);
   store32(warp, in.operands[0], result.v, mask);
 }
-
-bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg && op.reg == kRZ; }
 
 }  // namespace
 
@@ -228,6 +233,23 @@ void write_floats(Warp& warp, const Operand& dst, FloatType type, const Row64& v
   store32(warp, dst, result.v, mask);
 }
 
+Round integer_rounding(const InstrText& text) {
+  return static_cast<Round>(choose(text, {"FLOOR", "CEIL", "TRUNC"}, -1) + 1);
+}
+
+double round_to_integer(double value, Round mode) {
+  switch (mode) {
+    case Round::Nearest:
+      return __builtin_rint(value);
+    case Round::Down:
+      return __builtin_floor(value);
+    case Round::Up:
+      return __builtin_ceil(value);
+    default:
+      return __builtin_trunc(value);
+  }
+}
+
 FloatType source_float_type(const InstrText& text) {
   FloatType type = FloatType::F32;
   for (const std::string& name : text.modifiers) parse_float_type(name, type);
@@ -249,7 +271,7 @@ std::string bind_f2f(const InstrText& text, Instr& out) {
 
 std::string bind_frnd(const InstrText& text, Instr& out) {
   if (match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
-  const Round mode = static_cast<Round>(choose(text, {"FLOOR", "CEIL", "TRUNC"}, -1) + 1);
+  const Round mode = integer_rounding(text);
   const FloatType type = source_float_type(text);
   out.flags = pack(type, type, mode, text.has("FTZ"));
   out.exec = exec_frnd;
@@ -258,10 +280,13 @@ std::string bind_frnd(const InstrText& text, Instr& out) {
 
 std::string bind_f2fp(const InstrText& text, Instr& out) {
   // The target is the first format named; without one it is binary16.
-  const Target target = static_cast<Target>(
-      text.has("E4M3") ? 3 : text.has("E5M2") ? 4 : text.has("TF32") ? 2 : text.has("BF16") ? 1 : 0);
-  out.flags = static_cast<u32>(target) | static_cast<u32>(rounding(text)) << 4 | (text.has("RELU") ? kRelu : 0) |
-              (text.has("SATFINITE") ? kSatfinite : 0);
+  const Target target = static_cast<Target>(text.has("E4M3")   ? 3
+                                            : text.has("E5M2") ? 4
+                                            : text.has("TF32") ? 2
+                                            : text.has("BF16") ? 1
+                                                               : 0);
+  out.flags = static_cast<u32>(target) | static_cast<u32>(rounding(text)) << 4 |
+              (text.has("RELU") ? kRelu : 0) | (text.has("SATFINITE") ? kSatfinite : 0);
   const bool small = target == Target::E4m3 || target == Target::E5m2;
   if (text.has("UNPACK_B")) {
     if (!small || match_float_slots(text, out, {"da"}) < 0) return refuse_operands(text);
@@ -271,7 +296,8 @@ std::string bind_f2fp(const InstrText& text, Instr& out) {
   if (text.has("PACK_AB") && !small) {
     if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
     const bool plain = rounding(text) == Round::Nearest && !text.has("RELU") && !text.has("SATFINITE");
-    const ExecFn nearest = target == Target::Bf16 ? exec_pack_nearest<float_to_bfloat> : exec_pack_nearest<float_to_half>;
+    const ExecFn nearest =
+        target == Target::Bf16 ? exec_pack_nearest<float_to_bfloat> : exec_pack_nearest<float_to_half>;
     out.exec = plain ? nearest : exec_pack_ab<16>;
     return "";
   }
@@ -282,12 +308,14 @@ std::string bind_f2fp(const InstrText& text, Instr& out) {
   }
   // The merging forms are seen with RZ only: nothing to merge.
   if (text.has("PACK_AB_MERGE_C") && small) {
-    if (match_float_slots(text, out, {"dabc"}) < 0 || !is_zero_register(slot(out, kC))) return refuse_operands(text);
+    if (match_float_slots(text, out, {"dabc"}) < 0 || !is_zero_register(slot(out, kC)))
+      return refuse_operands(text);
     out.exec = exec_pack_ab<8>;
     return "";
   }
   if (text.has("UNPACK_B_MERGE_C") || text.has("MERGE_C")) {
-    if (match_float_slots(text, out, {"dab"}) < 0 || !is_zero_register(slot(out, kB))) return refuse_operands(text);
+    if (match_float_slots(text, out, {"dab"}) < 0 || !is_zero_register(slot(out, kB)))
+      return refuse_operands(text);
     out.exec = small ? exec_pack_halves : exec_pack_b;
     return "";
   }

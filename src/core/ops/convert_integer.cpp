@@ -12,22 +12,16 @@ struct IntType {
   bool is_signed;
 };
 
-constexpr IntType kIntTypes[] = {{8, false}, {8, true}, {16, false}, {16, true}, {32, false}, {32, true}, {64, false}, {64, true}};
+constexpr IntType kIntTypes[] = {{8, false},  {8, true},  {16, false}, {16, true},
+                                 {32, false}, {32, true}, {64, false}, {64, true}};
 
 // Index in kIntTypes of the integer type among the modifiers; S32 when there is none.
-int int_type(const InstrText& text) { return choose(text, {"U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"}, 5); }
+int int_type(const InstrText& text) {
+  return choose(text, {"U8", "S8", "U16", "S16", "U32", "S32", "U64", "S64"}, 5);
+}
 
 // F2I flags: integer type, float type, rounding, then
 constexpr u32 kFlush = 1u << 8, kNanToZero = 1u << 9;
-
-double round_value(double value, Round mode) {
-  switch (mode) {
-    case Round::Nearest: return __builtin_rint(value);
-    case Round::Down: return __builtin_floor(value);
-    case Round::Up: return __builtin_ceil(value);
-    default: return __builtin_trunc(value);
-  }
-}
 
 // An integral value clamped to the type. NaN gives 0, or (without .NTZ) the type's top bit.
 u64 clamp_to_int(double value, IntType type, bool nan_to_zero) {
@@ -48,7 +42,7 @@ void exec_f2i(Warp& warp, const Instr& in, u32 mask) {
   Row64 values;
   read_floats(warp, slot(in, kA), source, in.flags & kFlush, values);
   for (int i = 0; i < kLanes; ++i) {
-    values.v[i] = clamp_to_int(round_value(as_double(values.v[i]), mode), type, in.flags & kNanToZero);
+    values.v[i] = clamp_to_int(round_to_integer(as_double(values.v[i]), mode), type, in.flags & kNanToZero);
   }
   if (type.bits == 64) {
     each_lane64(warp, in.operands[0], mask, [&](int i) { return values.v[i]; });
@@ -86,9 +80,12 @@ u32 sub_word(u32 word, const Operand& op, IntType type) {
   const u32 shift = op.part >= 1 && op.part <= 4 ? 8u * (op.part - 1u) : op.part == 6 ? 16u : 0u;
   const u32 bits = word >> shift;
   switch (type.bits) {
-    case 8: return type.is_signed ? static_cast<u32>(static_cast<i8>(bits)) : bits & 0xff;
-    case 16: return type.is_signed ? static_cast<u32>(static_cast<i16>(bits)) : bits & 0xffff;
-    default: return bits;
+    case 8:
+      return type.is_signed ? static_cast<u32>(static_cast<i8>(bits)) : bits & 0xff;
+    case 16:
+      return type.is_signed ? static_cast<u32>(static_cast<i16>(bits)) : bits & 0xffff;
+    default:
+      return bits;
   }
 }
 
@@ -194,7 +191,8 @@ void exec_i2ip(Warp& warp, const Instr& in, u32 mask) {
   const u32* c = int32(warp, slot(in, kC), sc);
   const IntType type = packed_type(in.flags);
   each_lane(warp, in.operands[0], mask, [=](int i) {
-    return pack_fields(saturate_to(static_cast<i32>(a[i]), type), saturate_to(static_cast<i32>(b[i]), type), c[i], type.bits);
+    return pack_fields(saturate_to(static_cast<i32>(a[i]), type), saturate_to(static_cast<i32>(b[i]), type),
+                       c[i], type.bits);
   });
 }
 
@@ -205,9 +203,10 @@ void exec_f2ip(Warp& warp, const Instr& in, u32 mask) {
   const u32* c = int32(warp, slot(in, kC), sc);
   const Round mode = static_cast<Round>(in.flags);
   const auto narrow = [=](u32 bits) {
-    return static_cast<u32>(clamp_to_int(round_value(as_float(bits), mode), {8, false}, true));
+    return static_cast<u32>(clamp_to_int(round_to_integer(as_float(bits), mode), {8, false}, true));
   };
-  each_lane(warp, in.operands[0], mask, [=](int i) { return pack_fields(narrow(a[i]), narrow(b[i]), c[i], 8); });
+  each_lane(warp, in.operands[0], mask,
+            [=](int i) { return pack_fields(narrow(a[i]), narrow(b[i]), c[i], 8); });
 }
 
 // The narrow type of I2I and I2IP: its width in the low bits, its sign in bit 6.
@@ -216,10 +215,6 @@ bool narrow_type(const InstrText& text, u32& flags) {
   if (which < 0 || !text.has("S32") || !text.has("SAT")) return false;
   flags = (2u << (which / 2)) | (which % 2 ? 64u : 0u);
   return true;
-}
-
-Round integer_rounding(const InstrText& text) {
-  return static_cast<Round>(choose(text, {"FLOOR", "CEIL", "TRUNC"}, -1) + 1);
 }
 
 }  // namespace
@@ -231,8 +226,8 @@ std::string bind_f2i(const InstrText& text, Instr& out) {
   const Round mode = integer_rounding(text);
   out.flags = static_cast<u32>(type) | static_cast<u32>(source) << 3 | static_cast<u32>(mode) << 5 |
               (text.has("FTZ") ? kFlush : 0) | (text.has("NTZ") ? kNanToZero : 0);
-  static constexpr ExecFn to_s32[] = {exec_f2i_s32<Round::Nearest>, exec_f2i_s32<Round::Down>, exec_f2i_s32<Round::Up>,
-                                      exec_f2i_s32<Round::Zero>};
+  static constexpr ExecFn to_s32[] = {exec_f2i_s32<Round::Nearest>, exec_f2i_s32<Round::Down>,
+                                      exec_f2i_s32<Round::Up>, exec_f2i_s32<Round::Zero>};
   out.exec = type == 5 && source == FloatType::F32 ? to_s32[static_cast<u32>(mode)] : exec_f2i;
   return "";
 }

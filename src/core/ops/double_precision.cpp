@@ -21,7 +21,8 @@ inline double apply(double a, double b, double c) {
 // Not inlined, see HostRounding.
 template <Arith Op>
 [[gnu::noinline]] void arith_row(const Row64& a, const Row64& b, const Row64& c, Row64& out) {
-  for (int i = 0; i < kLanes; ++i) out.v[i] = as_bits(apply<Op>(as_double(a.v[i]), as_double(b.v[i]), as_double(c.v[i])));
+  for (int i = 0; i < kLanes; ++i)
+    out.v[i] = as_bits(apply<Op>(as_double(a.v[i]), as_double(b.v[i]), as_double(c.v[i])));
 }
 
 // Replaces the host's NaNs by the hardware's.
@@ -77,8 +78,8 @@ inline i64 order_key(u64 bits) {
   return static_cast<i64>(bits) < 0 ? static_cast<i64>(bits ^ 0x7fffffffffffffffull) : static_cast<i64>(bits);
 }
 
-// DSETP.MIN/.MAX feed a selection: the first predicate takes a, the second says that both are NaN, so that the
-// code after it sets the quiet bit.
+// DSETP.MIN/.MAX feed a selection: the first predicate takes a, the second says that both are NaN, so that
+// the code after it sets the quiet bit.
 template <bool Min>
 void exec_dsetp_min_max(Warp& warp, const Instr& in, u32 mask) {
   Row64 a, b;

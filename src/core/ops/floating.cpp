@@ -37,8 +37,8 @@ void exec_arith(Warp& warp, const Instr& in, u32 mask) {
   each_lane(warp, in.operands[0], mask, [=](int i) { return arith_word<Op, false, Sat>(a[i], b[i], c[i]); });
 }
 
-// FTZ decides on the value rounded as if exponents had no lower end, so a result that becomes the smallest normal
-// only by denormal rounding is flushed too. Sums cannot do that.
+// FTZ decides on the value rounded as if exponents had no lower end, so a result that becomes the smallest
+// normal only by denormal rounding is flushed too. Sums cannot do that.
 template <Arith Op>
 void flush_rounded_up(const u32* a, const u32* b, const u32* c, u32* out, Round mode) {
   constexpr u32 smallest = 0x00800000u;
@@ -124,7 +124,8 @@ void exec_packed(Warp& warp, const Instr& in, u32 mask) {
     }
     if (flush && Op != Arith::Add) flush_rounded_up<Op>(a, b, c, out, mode);
   }
-  for (int half = 0; half < 2; ++half) store32(warp, half_operand(in.operands[0], half), result[half].v, mask);
+  for (int half = 0; half < 2; ++half)
+    store32(warp, half_operand(in.operands[0], half), result[half].v, mask);
 }
 
 constexpr Latency kFixed = Latency::Fixed;
@@ -136,8 +137,10 @@ constexpr OpDecl kOps[] = {
     {"FADD2", "FTZ RM RP RZ", Pipe::Fma, kFixed, bind_packed},
     {"FMUL2", "FTZ RM RP RZ", Pipe::Fma, kFixed, bind_packed},
     {"FFMA2", "FTZ RM RP RZ", Pipe::Fma, kFixed, bind_packed},
-    {"FSETP", "LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR", Pipe::Alu, kFixed, bind_fsetp},
-    {"FSET", "LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR BF", Pipe::Alu, kFixed, bind_fset},
+    {"FSETP", "LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR", Pipe::Alu, kFixed,
+     bind_fsetp},
+    {"FSET", "LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR BF", Pipe::Alu, kFixed,
+     bind_fset},
     {"FSEL", "FTZ", Pipe::Alu, kFixed, bind_fsel},
     {"FMNMX", "FTZ NAN XORSIGN", Pipe::Alu, kFixed, bind_fmnmx},
     {"FMNMX3", "FTZ NAN", Pipe::Alu, kFixed, bind_fmnmx3},
@@ -172,8 +175,9 @@ std::string bind_packed(const InstrText& text, Instr& out) {
     if (!pair || text.operands[i].kind == OperandKind::Imm) return refuse_operands(text);
   }
   out.flags = static_cast<u32>(rounding(text)) | (text.has("FTZ") ? kPackedFtz : 0);
-  out.exec = fma ? exec_packed<Arith::Fma>
-                 : text.mnemonic == "FADD2" ? exec_packed<Arith::Add> : exec_packed<Arith::Mul>;
+  out.exec = fma                        ? exec_packed<Arith::Fma>
+             : text.mnemonic == "FADD2" ? exec_packed<Arith::Add>
+                                        : exec_packed<Arith::Mul>;
   return "";
 }
 

@@ -18,8 +18,8 @@ std::string bind_fmnmx(const InstrText& text, Instr& out);
 std::string bind_fmnmx3(const InstrText& text, Instr& out);
 std::string bind_fchk(const InstrText& text, Instr& out);
 
-// The fourteen comparisons of FSETP, DSETP and HSETP2: three bits say whether less, equal and greater hold, the
-// fourth whether unordered does.
+// The fourteen comparisons of FSETP, DSETP and HSETP2: three bits say whether less, equal and greater hold,
+// the fourth whether unordered does.
 inline constexpr u32 kLess = 1, kEqual = 2, kGreater = 4, kUnordered = 8;
 // The set a modifier names (LT GEU NUM ...), or 0 when there is none.
 u32 float_comparison(const InstrText& text);

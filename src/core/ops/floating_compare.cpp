@@ -82,7 +82,9 @@ void exec_fsel(Warp& warp, const Instr& in, u32 mask) {
 constexpr u32 kPropagateNan = 1, kFlush = 2;
 
 // Binary32 order as signed integers, with -0 below +0.
-inline i32 order_key(u32 bits) { return static_cast<i32>(bits) < 0 ? static_cast<i32>(bits ^ 0x7fffffffu) : static_cast<i32>(bits); }
+inline i32 order_key(u32 bits) {
+  return static_cast<i32>(bits) < 0 ? static_cast<i32>(bits ^ 0x7fffffffu) : static_cast<i32>(bits);
+}
 
 // mask ? yes : no with a mask of all ones or zero, which vectorises where nested conditions do not.
 inline u32 pick(u32 mask, u32 yes, u32 no) { return (yes & mask) | (no & ~mask); }
@@ -107,11 +109,12 @@ void exec_fmnmx(Warp& warp, const Instr& in, u32 mask) {
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
   const u32 want_min = pred_mask(warp, slot(in, kPredIn));
-  each_lane(warp, in.operands[0], mask, [=](int i) { return float_min_max<Flags>(a[i], b[i], lane_mask(want_min, i)); });
+  each_lane(warp, in.operands[0], mask,
+            [=](int i) { return float_min_max<Flags>(a[i], b[i], lane_mask(want_min, i)); });
 }
 
-// XORSIGN: the magnitude is chosen from the operands as written (|a|, |b|), the sign is the product of their signs
-// before |..|.
+// XORSIGN: the magnitude is chosen from the operands as written (|a|, |b|), the sign is the product of their
+// signs before |..|.
 template <u32 Flags>
 void exec_fmnmx_xorsign(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, sa_raw, sb_raw;
@@ -140,8 +143,8 @@ void exec_fmnmx3(Warp& warp, const Instr& in, u32 mask) {
   });
 }
 
-// FCHK: true where a / b needs the careful path: an operand or the quotient is special or near the ends of the
-// exponent range, so that the reciprocal or a residual could leave the normal range.
+// FCHK: true where a / b needs the careful path: an operand or the quotient is special or near the ends of
+// the exponent range, so that the reciprocal or a residual could leave the normal range.
 bool needs_careful_division(u32 a, u32 b) {
   const int exponent_a = static_cast<int>((a >> 23) & 0xff);
   const int exponent_b = static_cast<int>((b >> 23) & 0xff);
@@ -155,7 +158,8 @@ void exec_fchk(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
   const u32* a = float32(warp, slot(in, kA), sa);
   const u32* b = float32(warp, slot(in, kB), sb);
-  write_pred(warp, slot(in, kPredOut), lanes_where([=](int i) { return needs_careful_division(a[i], b[i]); }), mask);
+  write_pred(warp, slot(in, kPredOut), lanes_where([=](int i) { return needs_careful_division(a[i], b[i]); }),
+             mask);
 }
 
 std::string bind_comparison(const InstrText& text, Instr& out, ExecFn exec) {

@@ -48,20 +48,23 @@ void arith_row(const Row& a, const Row& b, const Row& c, Row& out) {
     if constexpr (Bfloat) {
       // bfloat16 has binary32's exponents, so products need binary64.
       const double x = as_float(a.v[i]), y = as_float(b.v[i]), z = as_float(c.v[i]);
-      const double value = Op == Arith::Add ? add_to_odd(x, y) : Op == Arith::Mul ? x * y : fma_to_odd(x, y, z);
+      const double value = Op == Arith::Add   ? add_to_odd(x, y)
+                           : Op == Arith::Mul ? x * y
+                                              : fma_to_odd(x, y, z);
       out.v[i] = value != value ? kNan16 : round_to(kBfloat16, value, Round::Nearest);
     } else {
       const u32 value = half_arith<Op>(a.v[i], b.v[i], c.v[i]);
       const u32 half = float_to_half(value);
-      // As in binary32, FTZ decides on the value rounded as if exponents had no lower end: here, 2^10 times larger.
+      // As in binary32, FTZ decides on the value rounded as if exponents had no lower end: here, 2^10 times
+      // larger.
       const bool tiny = Flush && (float_to_half(as_bits(as_float(value) * 0x1p10f)) & 0x7fff) < 0x2c00;
       out.v[i] = tiny ? half & 0x8000 : half;
     }
   }
 }
 
-// .OOB: the NaN that marks elements outside a tensor, as a factor, makes the result +0. Its pattern is 0x7ff7 in both
-// formats, either sign (measured on an H200).
+// .OOB: the NaN that marks elements outside a tensor, as a factor, makes the result +0. Its pattern is 0x7ff7
+// in both formats, either sign (measured on an H200).
 void zero_out_of_bounds(const Row& a, const Row& b, bool bfloat, Row& out) {
   const u32 marker = bfloat ? bfloat_to_float(0x7ff7) : half_to_float(0x7ff7);
   for (int i = 0; i < kLanes; ++i) {
@@ -83,7 +86,8 @@ void exec_half(Warp& warp, const Instr& in, u32 mask) {
     if ((in.flags & (kSat | kRelu)) == 0) continue;
     for (int i = 0; i < kLanes; ++i) result.part[h].v[i] = clamp_half(result.part[h].v[i], in.flags);
   }
-  each_lane(warp, in.operands[0], mask, [&](int i) { return result.part[0].v[i] | result.part[1].v[i] << 16; });
+  each_lane(warp, in.operands[0], mask,
+            [&](int i) { return result.part[0].v[i] | result.part[1].v[i] << 16; });
 }
 
 // HADD2.F32: the lower parts added in binary32.
@@ -105,16 +109,14 @@ void exec_constant(Warp& warp, const Instr& in, u32 mask) {
   each_lane(warp, in.operands[0], mask, [=](int) { return value; });
 }
 
-bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg && op.reg == kRZ; }
-
 bool is_constant_move(const Instr& out) {
   const Operand& a = slot(out, kA);
   const Operand& b = slot(out, kB);
   const Operand& c = slot(out, kC);
   // -0 * 0 is -0, and -0 + c is c for every c, NaN aside.
   const u32 low = c.bits & 0x7fff, high = (c.bits >> 16) & 0x7fff;
-  return is_zero_register(a) && is_zero_register(b) && a.neg != b.neg && c.kind == OperandKind::Imm && low <= 0x7c00 &&
-         high <= 0x7c00;
+  return is_zero_register(a) && is_zero_register(b) && a.neg != b.neg && c.kind == OperandKind::Imm &&
+         low <= 0x7c00 && high <= 0x7c00;
 }
 
 u32 arith_flags(const InstrText& text) {
@@ -134,13 +136,15 @@ std::string bind_half(const InstrText& text, Instr& out) {
     out.flags = slot(out, kC).bits;
     out.exec = exec_constant;
   } else {
-    out.exec = out.flags & kBfloat ? exec_half<Op, true, false>
-               : out.flags & kFlush ? exec_half<Op, false, true> : exec_half<Op, false, false>;
+    out.exec = out.flags & kBfloat  ? exec_half<Op, true, false>
+               : out.flags & kFlush ? exec_half<Op, false, true>
+                                    : exec_half<Op, false, false>;
   }
   return "";
 }
 
-// --- FHADD, FHFMA: half factors and a binary32 addend, binary32 result -----------------------------------------
+// --- FHADD, FHFMA: half factors and a binary32 addend, binary32 result
+// -----------------------------------------
 constexpr u32 kRoundShift = 4;
 
 template <bool Fma>
@@ -164,7 +168,8 @@ void exec_mixed(Warp& warp, const Instr& in, u32 mask) {
     mixed_row<Fma>(a.part[0], Fma ? b.part[0] : a.part[0], c, result.v);
   }
   const bool saturate = in.flags & kSat;
-  each_lane(warp, in.operands[0], mask, [&](int i) { return saturate ? saturate32(result.v[i]) : result.v[i]; });
+  each_lane(warp, in.operands[0], mask,
+            [&](int i) { return saturate ? saturate32(result.v[i]) : result.v[i]; });
 }
 
 template <bool Fma>
@@ -186,10 +191,10 @@ constexpr OpDecl kOps[] = {
     {"HFMA2", "MMA BF16_V2 FTZ SAT RELU OOB", Pipe::Fp16, kFixed, bind_half<Arith::Fma>},
     {"FHADD", "BF16 SAT RM RP RZ", Pipe::Fma, kFixed, bind_mixed<false>},
     {"FHFMA", "BF16 SAT RM RP RZ", Pipe::Fma, kFixed, bind_mixed<true>},
-    {"HSETP2", "BF16_V2 LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR H_AND", Pipe::Fp16, kFixed,
-     bind_hsetp2},
-    {"HSET2", "BF16_V2 BF LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR", Pipe::Fp16, kFixed,
-     bind_hset2},
+    {"HSETP2", "BF16_V2 LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR H_AND", Pipe::Fp16,
+     kFixed, bind_hsetp2},
+    {"HSET2", "BF16_V2 BF LT EQ LE GT NE GE NUM NAN LTU EQU LEU GTU NEU GEU FTZ AND OR XOR", Pipe::Fp16,
+     kFixed, bind_hset2},
     {"HMNMX2", "BF16_V2 FTZ NAN XORSIGN", Pipe::Alu, kFixed, bind_hmnmx2},
 };
 

@@ -17,14 +17,17 @@ inline constexpr u8 kCrossed = 4;
 // Applies the half selector, |x|, '-' and flushing of denormals; a ".F32" operand gives its value twice.
 void read_halves(const Warp& warp, const Operand& op, bool bfloat, bool flush, HalfRows& out);
 
-// match_float_slots with one of the sources possibly an immediate pair, which nvdisasm prints as two operands.
+// match_float_slots with one of the sources possibly an immediate pair, which nvdisasm prints as two
+// operands.
 int match_half_slots(const InstrText& text, Instr& out, std::string_view pattern);
 
-// binary32 to binary16 bits, nearest even; NaN is canonical. Right for exact values and for values rounded to odd.
+// binary32 to binary16 bits, nearest even; NaN is canonical. Right for exact values and for values rounded to
+// odd.
 inline u32 float_to_half(u32 bits) {
   const u32 sign = (bits >> 16) & 0x8000u;
   const u32 magnitude = bits & 0x7fffffffu;
-  // Normal: rebias, add the rounding increment, drop 13 bits. Overflow carries into infinity by itself below 2^16.
+  // Normal: rebias, add the rounding increment, drop 13 bits. Overflow carries into infinity by itself below
+  // 2^16.
   const u32 normal = (magnitude - (112u << 23) + 0xfffu + ((magnitude >> 13) & 1)) >> 13;
   // Denormal: adding 0.5 lines the last kept bit up with binary32's last bit, and the addition rounds.
   const u32 denormal = as_bits(as_float(magnitude) + 0.5f) - 0x3f000000u;

@@ -14,7 +14,8 @@ int match_half_slots(const InstrText& text, Instr& out, std::string_view pattern
     longer += pattern.substr(i + 1);
     form = match_float_slots(text, out, {longer});
   }
-  // ".H0_NH1" (complex products) is a selector of its own: the lower half above, the upper half negated below.
+  // ".H0_NH1" (complex products) is a selector of its own: the lower half above, the upper half negated
+  // below.
   for (std::size_t i = 1; form >= 0 && i < text.operands.size(); ++i) {
     if (text.operand_texts[i].find(".H0_NH1") != std::string::npos) out.operands[i].half = kCrossed;
   }
@@ -109,7 +110,9 @@ constexpr u32 kPropagateNan = 1, kXorSign = 2, kFtz = 4, kIsBfloat = 8;
 
 // The chosen half of two, widened to binary32 bits; -0 is below +0.
 u32 pick_half(u32 a, u32 b, bool want_min, u32 flags) {
-  const auto key = [](u32 bits) { return static_cast<i32>(static_cast<i32>(bits) < 0 ? bits ^ 0x7fffffffu : bits); };
+  const auto key = [](u32 bits) {
+    return static_cast<i32>(static_cast<i32>(bits) < 0 ? bits ^ 0x7fffffffu : bits);
+  };
   const bool nan_a = is_nan32(a), nan_b = is_nan32(b);
   if (nan_a || nan_b) {
     if ((nan_a && nan_b) || (flags & kPropagateNan)) return kNan32;
@@ -152,16 +155,21 @@ std::string bind_comparison(const InstrText& text, Instr& out, std::string_view 
   const u32 set = float_comparison(text);
   if (set == 0) return refuse_modifiers(text);
   out.flags = set | static_cast<u32>(bool_op(text)) << 4 | (text.has("BF16_V2") ? kBfloat : 0) |
-              (text.has("FTZ") ? kFlush : 0) | (text.has("BF") ? kAsFloat : 0) | (text.has("H_AND") ? kBoth : 0);
+              (text.has("FTZ") ? kFlush : 0) | (text.has("BF") ? kAsFloat : 0) |
+              (text.has("H_AND") ? kBoth : 0);
   out.exec = exec;
   return "";
 }
 
 }  // namespace
 
-std::string bind_hsetp2(const InstrText& text, Instr& out) { return bind_comparison(text, out, "ooabp", exec_hsetp2); }
+std::string bind_hsetp2(const InstrText& text, Instr& out) {
+  return bind_comparison(text, out, "ooabp", exec_hsetp2);
+}
 
-std::string bind_hset2(const InstrText& text, Instr& out) { return bind_comparison(text, out, "dabp", exec_hset2); }
+std::string bind_hset2(const InstrText& text, Instr& out) {
+  return bind_comparison(text, out, "dabp", exec_hset2);
+}
 
 std::string bind_hmnmx2(const InstrText& text, Instr& out) {
   if (match_half_slots(text, out, "dabp") < 0) return refuse_operands(text);

@@ -165,7 +165,8 @@ std::string bind_iadd3(const InstrText& text, Instr& out) {
 
 std::string bind_iadd(const InstrText& text, Instr& out) {
   const bool chained = text.has("X");
-  const int form = chained ? match_slots(text, out, {"dabp", "doabp"}) : match_slots(text, out, {"dab", "doab"});
+  const int form =
+      chained ? match_slots(text, out, {"dabp", "doabp"}) : match_slots(text, out, {"dab", "doab"});
   if (form < 0) return refuse_operands(text);
   if (text.has("64")) {
     out.exec = exec_add64;
@@ -186,7 +187,8 @@ std::string bind_lea(const InstrText& text, Instr& out) {
   if (high && extend) {
     form = chained ? match_slots(text, out, {"dabip", "doabip"}) : match_slots(text, out, {"dabi", "doabi"});
   } else if (high) {
-    form = chained ? match_slots(text, out, {"dabcip", "doabcip"}) : match_slots(text, out, {"dabci", "doabci"});
+    form =
+        chained ? match_slots(text, out, {"dabcip", "doabcip"}) : match_slots(text, out, {"dabci", "doabci"});
   } else {
     form = match_slots(text, out, {"dabi", "doabi"});
   }

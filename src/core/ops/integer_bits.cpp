@@ -24,13 +24,15 @@ u32 permute_index(u32 a, u32 selector, u32 c) {
 inline u32 mode_selector(PermuteMode mode, u32 control) {
   const u32 n = control & 3;
   switch (mode) {
-    case PermuteMode::Forward4: return 0x3210 + 0x1111 * n;
+    case PermuteMode::Forward4:
+      return 0x3210 + 0x1111 * n;
     case PermuteMode::Backward4: {
       u32 selector = 0;
       for (u32 k = 0; k < 4; ++k) selector |= ((n - k) & 7) << (4 * k);
       return selector;
     }
-    case PermuteMode::Replicate8: return 0x1111 * n;
+    case PermuteMode::Replicate8:
+      return 0x1111 * n;
     case PermuteMode::EdgeLeft: {
       u32 selector = 0;
       for (u32 k = 0; k < 4; ++k) selector |= (k > n ? k : n) << (4 * k);
@@ -41,8 +43,10 @@ inline u32 mode_selector(PermuteMode mode, u32 control) {
       for (u32 k = 0; k < 4; ++k) selector |= (k < n ? k : n) << (4 * k);
       return selector;
     }
-    case PermuteMode::Replicate16: return n & 1 ? 0x3232 : 0x1010;
-    default: return control;
+    case PermuteMode::Replicate16:
+      return n & 1 ? 0x3232 : 0x1010;
+    default:
+      return control;
   }
 }
 
@@ -89,7 +93,8 @@ u32 reverse_bits(u32 a) {
   return __builtin_bswap32(a);
 }
 
-// Position of the leading one (for signed words, of the first bit unlike the sign); all ones when there is none.
+// Position of the leading one (for signed words, of the first bit unlike the sign); all ones when there is
+// none.
 template <bool Signed, bool AsShift>
 u32 leading_one(u32 a) {
   const u32 word = Signed && static_cast<i32>(a) < 0 ? ~a : a;

@@ -13,24 +13,31 @@ enum class Compare : int { Lt, Eq, Le, Gt, Ne, Ge, False, True };
 template <Compare Test, class T>
 bool holds(T a, T b) {
   switch (Test) {
-    case Compare::Lt: return a < b;
-    case Compare::Eq: return a == b;
-    case Compare::Le: return a <= b;
-    case Compare::Gt: return a > b;
-    case Compare::Ne: return a != b;
-    case Compare::Ge: return a >= b;
-    case Compare::False: return false;
-    default: return true;
+    case Compare::Lt:
+      return a < b;
+    case Compare::Eq:
+      return a == b;
+    case Compare::Le:
+      return a <= b;
+    case Compare::Gt:
+      return a > b;
+    case Compare::Ne:
+      return a != b;
+    case Compare::Ge:
+      return a >= b;
+    case Compare::False:
+      return false;
+    default:
+      return true;
   }
 }
 
-// Compares the upper words, leaving ties to the predicate of the lower words.
+// Upper words that decide a 64-bit comparison by themselves.
 template <Compare Test, class T>
-bool holds_extended(T a, T b, bool low) {
+bool holds_apart(T a, T b) {
   constexpr bool greater = Test == Compare::Gt || Test == Compare::Ge;
   constexpr bool less = Test == Compare::Lt || Test == Compare::Le;
-  const bool apart = greater ? a > b : less ? a < b : Test == Compare::Ne && a != b;
-  return apart | ((a == b) & low);
+  return greater ? a > b : less ? a < b : Test == Compare::Ne && a != b;
 }
 
 template <Compare Test, class T>
@@ -38,7 +45,8 @@ void exec_isetp(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
   const u32* a = int32(warp, slot(in, kA), sa);
   const u32* b = int32(warp, slot(in, kB), sb);
-  const u32 condition = lanes_where([=](int i) { return holds<Test>(static_cast<T>(a[i]), static_cast<T>(b[i])); });
+  const u32 condition =
+      lanes_where([=](int i) { return holds<Test>(static_cast<T>(a[i]), static_cast<T>(b[i])); });
   write_setp(warp, in, static_cast<BoolOp>(in.flags), condition, mask);
 }
 
@@ -47,10 +55,10 @@ void exec_isetp_extended(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
   const u32* a = int32(warp, slot(in, kA), sa);
   const u32* b = int32(warp, slot(in, kB), sb);
-  const u32 low = pred_mask(warp, slot(in, kPredIn2));
-  const u32 condition = lanes_where([=](int i) {
-    return holds_extended<Test>(static_cast<T>(a[i]), static_cast<T>(b[i]), (low >> i) & 1);
-  });
+  const u32 apart =
+      lanes_where([=](int i) { return holds_apart<Test>(static_cast<T>(a[i]), static_cast<T>(b[i])); });
+  const u32 tied = lanes_where([=](int i) { return a[i] == b[i]; });
+  const u32 condition = apart | (tied & pred_mask(warp, slot(in, kPredIn2)));  // ties: the lower words decide
   write_setp(warp, in, static_cast<BoolOp>(in.flags), condition, mask);
 }
 
@@ -69,22 +77,33 @@ enum class Width { Word, Extended, Double };
 template <Compare Test>
 ExecFn pick_isetp(Width width, bool is_signed) {
   switch (width) {
-    case Width::Word: return is_signed ? exec_isetp<Test, i32> : exec_isetp<Test, u32>;
-    case Width::Extended: return is_signed ? exec_isetp_extended<Test, i32> : exec_isetp_extended<Test, u32>;
-    default: return is_signed ? exec_isetp64<Test, i64> : exec_isetp64<Test, u64>;
+    case Width::Word:
+      return is_signed ? exec_isetp<Test, i32> : exec_isetp<Test, u32>;
+    case Width::Extended:
+      return is_signed ? exec_isetp_extended<Test, i32> : exec_isetp_extended<Test, u32>;
+    default:
+      return is_signed ? exec_isetp64<Test, i64> : exec_isetp64<Test, u64>;
   }
 }
 
 ExecFn pick_isetp(Compare test, Width width, bool is_signed) {
   switch (test) {
-    case Compare::Lt: return pick_isetp<Compare::Lt>(width, is_signed);
-    case Compare::Eq: return pick_isetp<Compare::Eq>(width, is_signed);
-    case Compare::Le: return pick_isetp<Compare::Le>(width, is_signed);
-    case Compare::Gt: return pick_isetp<Compare::Gt>(width, is_signed);
-    case Compare::Ne: return pick_isetp<Compare::Ne>(width, is_signed);
-    case Compare::Ge: return pick_isetp<Compare::Ge>(width, is_signed);
-    case Compare::False: return pick_isetp<Compare::False>(width, is_signed);
-    default: return pick_isetp<Compare::True>(width, is_signed);
+    case Compare::Lt:
+      return pick_isetp<Compare::Lt>(width, is_signed);
+    case Compare::Eq:
+      return pick_isetp<Compare::Eq>(width, is_signed);
+    case Compare::Le:
+      return pick_isetp<Compare::Le>(width, is_signed);
+    case Compare::Gt:
+      return pick_isetp<Compare::Gt>(width, is_signed);
+    case Compare::Ne:
+      return pick_isetp<Compare::Ne>(width, is_signed);
+    case Compare::Ge:
+      return pick_isetp<Compare::Ge>(width, is_signed);
+    case Compare::False:
+      return pick_isetp<Compare::False>(width, is_signed);
+    default:
+      return pick_isetp<Compare::True>(width, is_signed);
   }
 }
 
@@ -154,7 +173,8 @@ void exec_min_max(Warp& warp, const Instr& in, u32 mask) {
   }
 }
 
-// Two predicates of a packed minimum or maximum: was the first source taken, for the lower and the upper half.
+// Two predicates of a packed minimum or maximum: was the first source taken, for the lower and the upper
+// half.
 template <class L>
 void exec_min_max_halves(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb;
@@ -237,7 +257,10 @@ std::string bind_isetp(const InstrText& text, Instr& out) {
   if (wide && extended) return refuse_modifiers(text);
   const bool is_signed = !text.has("U32") && !text.has("U64");
   out.flags = static_cast<u32>(bool_op(text));
-  out.exec = pick_isetp(static_cast<Compare>(test), wide ? Width::Double : extended ? Width::Extended : Width::Word,
+  out.exec = pick_isetp(static_cast<Compare>(test),
+                        wide       ? Width::Double
+                        : extended ? Width::Extended
+                                   : Width::Word,
                         is_signed);
   return "";
 }
@@ -277,10 +300,12 @@ std::string bind_viaddmnmx(const InstrText& text, Instr& out) {
   if (match_slots(text, out, {"dabcp"}) < 0) return refuse_operands(text);
   const int type = element_type(text);
   // '-' on packed halves means something per half; only whole words are seen with it.
-  if (type >= 2 && (slot(out, kA).neg || slot(out, kB).neg || slot(out, kC).neg)) return refuse_operands(text);
+  if (type >= 2 && (slot(out, kA).neg || slot(out, kB).neg || slot(out, kC).neg))
+    return refuse_operands(text);
   out.flags = text.has("RELU") ? kRelu : 0;
-  static constexpr ExecFn table[] = {exec_add_min_max<Word>,  exec_add_min_max<UWord>, exec_add_min_max<Half>,
-                                     exec_add_min_max<UHalf>, exec_add_min_max<Byte>,  exec_add_min_max<UByte>};
+  static constexpr ExecFn table[] = {exec_add_min_max<Word>, exec_add_min_max<UWord>,
+                                     exec_add_min_max<Half>, exec_add_min_max<UHalf>,
+                                     exec_add_min_max<Byte>, exec_add_min_max<UByte>};
   out.exec = table[type];
   return "";
 }

@@ -10,7 +10,8 @@ namespace {
 
 u32 pass(u32 a) { return a; }
 
-// Any function of three bits as a tree of selections on a, b, c; folds to one or two operations when Lut is known.
+// Any function of three bits as a tree of selections on a, b, c; folds to one or two operations when Lut is
+// known.
 inline u32 lut_tree(u32 lut, u32 a, u32 b, u32 c) {
   const auto entry = [lut](u32 index) { return 0u - ((lut >> index) & 1); };
   const auto on_c = [&](u32 index) { return (c & entry(index + 1)) | (~c & entry(index)); };
@@ -71,9 +72,9 @@ ExecFn pick_common(u32 lut, bool with_pred, std::integer_sequence<u32, Luts...>)
 }
 
 using CommonLuts =
-    std::integer_sequence<u32, 0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0x3f, 0x33, 0x0f, 0xf3, 0xcf, 0xc3, 0x03, 0x80, 0xfe, 0x96,
-                          0xf8, 0xe2, 0xb8, 0xe8, 0xca, 0xac, 0xd8, 0xea, 0xf2, 0x78, 0x6a, 0x48, 0x40, 0x20, 0x08, 0x5a,
-                          0xa0, 0x50, 0x0a, 0xfa, 0x88, 0xee>;
+    std::integer_sequence<u32, 0xc0, 0xfc, 0x3c, 0x30, 0x0c, 0x3f, 0x33, 0x0f, 0xf3, 0xcf, 0xc3, 0x03, 0x80,
+                          0xfe, 0x96, 0xf8, 0xe2, 0xb8, 0xe8, 0xca, 0xac, 0xd8, 0xea, 0xf2, 0x78, 0x6a, 0x48,
+                          0x40, 0x20, 0x08, 0x5a, 0xa0, 0x50, 0x0a, 0xfa, 0x88, 0xee>;
 
 // SHF flags.
 constexpr u32 kRight = 1, kHigh = 2, kWrap = 4, kWide = 8, kArithmetic = 16;
@@ -104,7 +105,9 @@ u32 left_low(u32 a, u32 b, u32) { return b > 31 ? 0 : a << (b & 31); }
 u32 left_low_wrap(u32 a, u32 b, u32) { return a << (b & 31); }
 u32 right_high(u32, u32 b, u32 c) { return b > 31 ? 0 : c >> (b & 31); }
 u32 right_high_wrap(u32, u32 b, u32 c) { return c >> (b & 31); }
-u32 right_high_signed(u32, u32 b, u32 c) { return static_cast<u32>(static_cast<i32>(c) >> (b > 31 ? 31 : b)); }
+u32 right_high_signed(u32, u32 b, u32 c) {
+  return static_cast<u32>(static_cast<i32>(c) >> (b > 31 ? 31 : b));
+}
 
 template <u32... Flags>
 ExecFn pick_funnel(u32 flags, std::integer_sequence<u32, Flags...>) {

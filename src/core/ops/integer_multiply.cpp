@@ -31,8 +31,8 @@ void exec_imad_x(Warp& warp, const Instr& in, u32 mask) {
 
 enum class Part { Both, Upper };
 
-// IMAD.WIDE: 64-bit product plus 64-bit addend, in 32-bit words so that lanes stay 32 bits wide. IMAD.HI is the same
-// sum (its addend is a pair too) of which only the upper word is stored.
+// IMAD.WIDE: 64-bit product plus 64-bit addend, in 32-bit words so that lanes stay 32 bits wide. IMAD.HI is
+// the same sum (its addend is a pair too) of which only the upper word is stored.
 template <bool Signed, bool Carries, Part Stored>
 void exec_imad_wide(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, c_low, c_high, low_scratch, high_scratch, carries;
@@ -97,9 +97,12 @@ u32 dot2(u32 a, u32 b, u32 c) {
 template <bool SignedA, bool SignedB>
 ExecFn pick_dot(int shape) {
   switch (shape) {
-    case 0: return exec_int3<dot4<SignedA, SignedB>>;
-    case 1: return exec_int3<dot2<SignedA, SignedB, 0>>;
-    default: return exec_int3<dot2<SignedA, SignedB, 2>>;
+    case 0:
+      return exec_int3<dot4<SignedA, SignedB>>;
+    case 1:
+      return exec_int3<dot2<SignedA, SignedB, 0>>;
+    default:
+      return exec_int3<dot2<SignedA, SignedB, 2>>;
   }
 }
 
@@ -109,18 +112,18 @@ ExecFn pick_wide(bool is_signed, bool carries) {
   return carries ? exec_imad_wide<false, true, Stored> : exec_imad_wide<false, false, Stored>;
 }
 
-bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg && op.reg == kRZ; }
-
 }  // namespace
 
 std::string bind_imad(const InstrText& text, Instr& out) {
   const bool is_unsigned = text.has("U32");
   const bool chained = text.has("X");
   if (text.has("WIDE") || text.has("HI")) {
-    const int form = chained ? match_slots(text, out, {"dabcp", "doabcp"}) : match_slots(text, out, {"dabc", "doabc"});
+    const int form =
+        chained ? match_slots(text, out, {"dabcp", "doabcp"}) : match_slots(text, out, {"dabc", "doabc"});
     if (form < 0) return refuse_operands(text);
     const bool carries = chained || slot(out, kPredOut).reg != kPT;
-    out.exec = text.has("HI") ? pick_wide<Part::Upper>(!is_unsigned, carries) : pick_wide<Part::Both>(!is_unsigned, carries);
+    out.exec = text.has("HI") ? pick_wide<Part::Upper>(!is_unsigned, carries)
+                              : pick_wide<Part::Both>(!is_unsigned, carries);
     return "";
   }
   if (match_slots(text, out, {chained ? "dabcp" : "dabc"}) < 0) return refuse_operands(text);

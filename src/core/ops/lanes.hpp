@@ -90,6 +90,13 @@ inline WordPair words64(const Warp& warp, const Operand& op, Row& low, Row& high
     const u32* first = warp.read_row(op.reg);
     return {first, op.reg == kRZ ? first : warp.read_row(static_cast<u16>(op.reg + 1))};
   }
+  if (op.kind == OperandKind::Const) {
+    const u64 word = uniform_const64(warp, op);
+    const u64 value = op.neg ? 0 - word : op.inv ? ~word : word;
+    for (int lane = 0; lane < kLanes; ++lane) low.v[lane] = static_cast<u32>(value);
+    for (int lane = 0; lane < kLanes; ++lane) high.v[lane] = static_cast<u32>(value >> 32);
+    return {low.v, high.v};
+  }
   Row64 wide;
   int64(warp, op, wide);
   for (int lane = 0; lane < kLanes; ++lane) {
@@ -99,11 +106,14 @@ inline WordPair words64(const Warp& warp, const Operand& op, Row& low, Row& high
   return {low.v, high.v};
 }
 
-// Where a register pair's words go: in place for a full warp, else into scratch rows that `store` writes from.
+// Where a register pair's words go: in place for a full warp, else into scratch rows that `store` writes
+// from.
 class PairWriter {
  public:
   PairWriter(Warp& warp, const Operand& dst, u32 mask)
-      : warp_(warp), dst_(dst), mask_(mask),
+      : warp_(warp),
+        dst_(dst),
+        mask_(mask),
         direct_(mask == kFullMask && dst.kind == OperandKind::Reg && dst.reg != kRZ),
         low(direct_ ? warp.write_row(dst.reg) : low_scratch_.v),
         high(direct_ ? warp.write_row(static_cast<u16>(dst.reg + 1)) : high_scratch_.v) {}
@@ -180,9 +190,12 @@ inline BoolOp bool_op(const InstrText& text) {
 
 inline u32 join(BoolOp op, u32 condition, u32 other) {
   switch (op) {
-    case BoolOp::And: return condition & other;
-    case BoolOp::Or: return condition | other;
-    default: return condition ^ other;
+    case BoolOp::And:
+      return condition & other;
+    case BoolOp::Or:
+      return condition | other;
+    default:
+      return condition ^ other;
   }
 }
 

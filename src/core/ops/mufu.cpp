@@ -57,9 +57,9 @@ std::string bind_mufu(const InstrText& text, Instr& out) {
     return "";
   }
   if (source.part != 0 || source.half != 0) return refuse_operands(text);
-  static constexpr ExecFn table[] = {exec_mufu<mufu_rcp>,  exec_mufu<mufu_rsq>,    exec_mufu<mufu_sqrt>,
-                                     exec_mufu<mufu_ex2>,  exec_mufu<mufu_lg2>,    exec_mufu<mufu_sin>,
-                                     exec_mufu<mufu_cos>,  exec_mufu<mufu_tanh>,   exec_mufu<mufu_rcp64h>,
+  static constexpr ExecFn table[] = {exec_mufu<mufu_rcp>,   exec_mufu<mufu_rsq>,  exec_mufu<mufu_sqrt>,
+                                     exec_mufu<mufu_ex2>,   exec_mufu<mufu_lg2>,  exec_mufu<mufu_sin>,
+                                     exec_mufu<mufu_cos>,   exec_mufu<mufu_tanh>, exec_mufu<mufu_rcp64h>,
                                      exec_mufu<mufu_rsq64h>};
   const int which =
       choose(text, {"RCP", "RSQ", "SQRT", "EX2", "LG2", "SIN", "COS", "TANH", "RCP64H", "RSQ64H"}, -1);
@@ -69,7 +69,8 @@ std::string bind_mufu(const InstrText& text, Instr& out) {
 }
 
 constexpr OpDecl kOps[] = {
-    {"MUFU", "RCP RSQ SQRT EX2 LG2 SIN COS TANH RCP64H RSQ64H F16 BF16", Pipe::Xu, Latency::Variable, bind_mufu},
+    {"MUFU", "RCP RSQ SQRT EX2 LG2 SIN COS TANH RCP64H RSQ64H F16 BF16", Pipe::Xu, Latency::Variable,
+     bind_mufu},
 };
 
 }  // namespace

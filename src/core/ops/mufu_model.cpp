@@ -1,6 +1,6 @@
-// The multi-function unit, bit for bit: quadratic interpolation in a table of segments, with the squarer's low columns
-// left out. Structure after Oberman and Siu (2005); tables and constants fitted to whole binades recorded on an H200
-// (tests/device/record.py --sweep), where every result agrees.
+// The multi-function unit, bit for bit: quadratic interpolation in a table of segments, with the squarer's
+// low columns left out. Structure after Oberman and Siu (2005); tables and constants fitted to whole binades
+// recorded on an H200 (tests/device/record.py --sweep), where every result agrees.
 #include "ops/mufu_model.hpp"
 
 #include <bit>
@@ -19,7 +19,8 @@ struct Segment {
 
 #include "ops/mufu_tables.inc"
 
-// A function's table: bits of x inside a segment, and how its constants are scaled (a rounding bias is part of them).
+// A function's table: bits of x inside a segment, and how its constants are scaled (a rounding bias is part
+// of them).
 struct Table {
   const Segment* segments;
   int bits;
@@ -35,8 +36,8 @@ constexpr Table kLg2Table{kLg2, 17, 14, 3348};
 constexpr Table kSinTable{kSin, 17, 15, 0};
 constexpr Table kTanhTable{kTanh, 17, 15, 0};
 
-// Binades of the hyperbolic tangent's argument, from 2^-8: their first segment, and the low bits left out. The result
-// is in units of 2^-19 of the last argument bit that counts.
+// Binades of the hyperbolic tangent's argument, from 2^-8: their first segment, and the low bits left out.
+// The result is in units of 2^-19 of the last argument bit that counts.
 struct TanhBinade {
   u32 first;
   i32 dropped;
@@ -50,8 +51,8 @@ constexpr int kBelow = 17;  // fraction bits of a value below the last place
 constexpr u32 kFraction = 0x7fffff;
 constexpr u32 kInfinity = 0x7f800000;
 
-// The top of x * x: with x = high * 2^low + rest and eight bits in `high`, rest * rest is not formed and each row of
-// high * rest is cut below the unit of the result.
+// The top of x * x: with x = high * 2^low + rest and eight bits in `high`, rest * rest is not formed and each
+// row of high * rest is cut below the unit of the result.
 constexpr i32 square(u32 x, int bits) {
   const int low = bits - 8;
   const u32 high = x >> low, rest = x & ((1u << low) - 1);
@@ -64,10 +65,12 @@ constexpr i32 square(u32 x, int bits) {
 i64 interpolate(const Table& table, u32 position) {
   const Segment& s = table.segments[position >> table.bits];
   const u32 x = position & ((1u << table.bits) - 1);
-  return (s.constant << table.step) + table.bias + i64{s.linear} * x + i64{s.quadratic} * square(x, table.bits);
+  return (s.constant << table.step) + table.bias + i64{s.linear} * x +
+         i64{s.quadratic} * square(x, table.bits);
 }
 
-// Binary32 of significand * 2^(exponent - 23), significand in [2^23, 2^24]; flushed and saturated to infinity.
+// Binary32 of significand * 2^(exponent - 23), significand in [2^23, 2^24]; flushed and saturated to
+// infinity.
 u32 assemble(u32 sign, i32 exponent, u32 significand) {
   if (significand >> 24) {
     significand >>= 1;
@@ -88,8 +91,8 @@ u32 normalise(u32 sign, u64 magnitude, i32 unit) {
 }
 
 struct Parts {
-  u32 sign;      // in place
-  i32 field;     // biased exponent
+  u32 sign;   // in place
+  i32 field;  // biased exponent
   u32 fraction;
   bool nan;
 };
@@ -190,7 +193,8 @@ u32 mufu_lg2(u32 x) {
   if (p.field == 127 && p.fraction == 0) return 0;
   // sum of exponent and table value with 36 fraction bits; a negative one is complemented
   const i64 sum = (i64{p.field - 127} << 36) + (interpolate(kLg2Table, p.fraction) >> 4);
-  return sum < 0 ? normalise(0x80000000u, static_cast<u64>(~sum), -36) : normalise(0, static_cast<u64>(sum), -36);
+  return sum < 0 ? normalise(0x80000000u, static_cast<u64>(~sum), -36)
+                 : normalise(0, static_cast<u64>(sum), -36);
 }
 
 u32 mufu_sin(u32 x) { return sine(x, 0); }

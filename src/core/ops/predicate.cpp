@@ -81,7 +81,8 @@ u32 byte_shift(const InstrText& text, const Operand& word) {
 
 bool is_logic_source(const Operand& op, const std::string& text) {
   if (op.kind == OperandKind::Pred || op.kind == OperandKind::UPred) return true;
-  const bool word = op.kind == OperandKind::Reg || op.kind == OperandKind::UReg || op.kind == OperandKind::Const;
+  const bool word =
+      op.kind == OperandKind::Reg || op.kind == OperandKind::UReg || op.kind == OperandKind::Const;
   return word && text.find(".SIGN") != std::string::npos;
 }
 

@@ -13,10 +13,17 @@ u64 shift_rounded(u64 value, int shift, bool negative, Round mode) {
   const u64 half = 1ull << (shift - 1);
   bool up = false;
   switch (mode) {
-    case Round::Nearest: up = lost > half || (lost == half && (kept & 1)); break;
-    case Round::Down: up = lost != 0 && negative; break;
-    case Round::Up: up = lost != 0 && !negative; break;
-    case Round::Zero: break;
+    case Round::Nearest:
+      up = lost > half || (lost == half && (kept & 1));
+      break;
+    case Round::Down:
+      up = lost != 0 && negative;
+      break;
+    case Round::Up:
+      up = lost != 0 && !negative;
+      break;
+    case Round::Zero:
+      break;
   }
   return kept + (up ? 1 : 0);
 }
@@ -54,11 +61,13 @@ u32 round_to(const Format& format, double value, Round mode) {
     shift += 1 - target;
     target = 1;
   }
-  const u64 rounded = shift > 62 ? shift_rounded(1, 2, negative, mode) : shift_rounded(significand, shift, negative, mode);
+  const u64 rounded =
+      shift > 62 ? shift_rounded(1, 2, negative, mode) : shift_rounded(significand, shift, negative, mode);
   // A significand without its top bit is a denormal: exponent field 0. One that overflowed moves up by carry.
   const u64 field = (static_cast<u64>(target - 1) << format.fraction_bits) + rounded;
   if (field > largest) {
-    const bool to_largest = mode == Round::Zero || (mode == Round::Down && !negative) || (mode == Round::Up && negative);
+    const bool to_largest =
+        mode == Round::Zero || (mode == Round::Down && !negative) || (mode == Round::Up && negative);
     if (to_largest) return sign | largest;
     return sign | (format.has_infinity ? infinity : largest + 1);
   }
@@ -67,7 +76,8 @@ u32 round_to(const Format& format, double value, Round mode) {
 
 u32 narrow_nan(const Format& format, u64 nan) {
   const u32 exponent = ((1u << format.exponent_bits) - 1) << format.fraction_bits;
-  const u32 payload = static_cast<u32>((nan | kQuiet64) >> (52 - format.fraction_bits)) & ((1u << format.fraction_bits) - 1);
+  const u32 payload =
+      static_cast<u32>((nan | kQuiet64) >> (52 - format.fraction_bits)) & ((1u << format.fraction_bits) - 1);
   return static_cast<u32>(nan >> 63) << (format.exponent_bits + format.fraction_bits) | exponent | payload;
 }
 

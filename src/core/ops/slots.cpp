@@ -13,28 +13,41 @@ bool is_pred(const Operand& op) { return op.kind == OperandKind::Pred || op.kind
 
 bool letter_fits(char letter, const Operand& op) {
   switch (letter) {
-    case 'd': return op.kind == OperandKind::Reg || op.kind == OperandKind::UReg;
+    case 'd':
+      return op.kind == OperandKind::Reg || op.kind == OperandKind::UReg;
     case 'a':
     case 'b':
-    case 'c': return is_source(op);
+    case 'c':
+      return is_source(op);
     case 'o':
-    case 'p': return is_pred(op);
-    case 'i': return op.kind == OperandKind::Imm && !op.is_float;
-    case 'r': return op.kind == OperandKind::PredSet;
-    default: return true;
+    case 'p':
+      return is_pred(op);
+    case 'i':
+      return op.kind == OperandKind::Imm && !op.is_float;
+    case 'r':
+      return op.kind == OperandKind::PredSet;
+    default:
+      return true;
   }
 }
 
 // The slot a letter fills; `again` when it is the second one of its kind. -1: fills none.
 int slot_of(char letter, bool again) {
   switch (letter) {
-    case 'a': return kA;
-    case 'b': return kB;
-    case 'c': return kC;
-    case 'p': return again ? kPredIn2 : kPredIn;
-    case 'o': return again ? kPredOut2 : kPredOut;
-    case 'i': return kImm;
-    default: return -1;
+    case 'a':
+      return kA;
+    case 'b':
+      return kB;
+    case 'c':
+      return kC;
+    case 'p':
+      return again ? kPredIn2 : kPredIn;
+    case 'o':
+      return again ? kPredOut2 : kPredOut;
+    case 'i':
+      return kImm;
+    default:
+      return -1;
   }
 }
 

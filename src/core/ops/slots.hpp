@@ -18,12 +18,15 @@ inline constexpr u32 kAbsentReg = kMaxOperands - 1;
 
 inline const Operand& slot(const Instr& in, Slot which) { return in.operands[(in.aux >> (4 * which)) & 15]; }
 
-// Fits the operands to the first of `patterns` that matches and fills Instr::aux. Letters: d destination register
-// (first operand), a b c sources (register, constant, immediate, uniform), o predicate destination, p predicate
-// source, i integer immediate, r PR or UPR, * anything. Returns the index of the pattern, or -1.
+inline bool is_zero_register(const Operand& op) { return op.kind == OperandKind::Reg && op.reg == kRZ; }
+
+// Fits the operands to the first of `patterns` that matches and fills Instr::aux. Letters: d destination
+// register (first operand), a b c sources (register, constant, immediate, uniform), o predicate destination,
+// p predicate source, i integer immediate, r PR or UPR, * anything. Returns the index of the pattern, or -1.
 int match_slots(const InstrText& text, Instr& out, std::initializer_list<std::string_view> patterns);
 
-// The same for float ops: immediates take their bits from the encoding, since "1" and "-0" do not say their format.
+// The same for float ops: immediates take their bits from the encoding, since "1" and "-0" do not say their
+// format.
 int match_float_slots(const InstrText& text, Instr& out, std::initializer_list<std::string_view> patterns);
 
 // The message of a bind that matched no pattern, naming the operands as written.

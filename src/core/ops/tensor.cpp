@@ -1,5 +1,5 @@
-// Matrix multiply-accumulate: HMMA, QMMA, IMMA, BMMA, DMMA. The fragment layouts are those of mma.sync in the PTX
-// documentation: lane = 4 * group + member; group picks a row of A or a column of B, member a run of k.
+// Matrix multiply-accumulate: HMMA, QMMA, IMMA, BMMA, DMMA. The fragment layouts are those of mma.sync in the
+// PTX documentation: lane = 4 * group + member; group picks a row of A or a column of B, member a run of k.
 #include <algorithm>
 #include <cmath>
 
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kMaxM = 16, kN = 8;
 
-// Fragment of A or B: element (index, k) where index is a row of A or a column of B. `elements` of `Bits` per register,
-// register r holds rows (index + 8 * (r % height)) and k from 4 * elements * (r / height).
+// Fragment of A or B: element (index, k) where index is a row of A or a column of B. `elements` of `Bits` per
+// register, register r holds rows (index + 8 * (r % height)) and k from 4 * elements * (r / height).
 template <int Bits>
 struct Fragment {
   static constexpr int kElements = 32 / Bits;
@@ -57,11 +57,12 @@ struct Shape {
 u32 pack_shape(Shape shape) { return static_cast<u32>(shape.m) | static_cast<u32>(shape.k) << 8; }
 Shape shape_of(u32 aux) { return {static_cast<int>(aux & 0xff), static_cast<int>(aux >> 8)}; }
 
-// --- HMMA, QMMA ---------------------------------------------------------------------------------------------
+// --- HMMA, QMMA
+// ---------------------------------------------------------------------------------------------
 constexpr u32 kHalfAccumulator = 8;
 
-// Measured on an H200 for 16-bit and TF32 factors. For 8-bit factors the published figure (an accumulator of 13 fraction
-// bits) is used: that GPU has no such instruction.
+// Measured on an H200 for 16-bit and TF32 factors. For 8-bit factors the published figure (an accumulator of
+// 13 fraction bits) is used: that GPU has no such instruction.
 constexpr TensorSum kSum{16, 25}, kSmallSum{32, 13};
 
 template <int Bits>
@@ -102,7 +103,8 @@ void exec_float_mma(Warp& warp, const Instr& in, u32) {
   for (int r = 0; r < registers; ++r) write32(warp, d_register(in.operands[0], r), result[r].v, kFullMask);
 }
 
-// --- IMMA, BMMA -----------------------------------------------------------------------------------------------
+// --- IMMA, BMMA
+// -----------------------------------------------------------------------------------------------
 constexpr u32 kSignedA = 1, kSignedB = 2, kSaturate = 4, kAndPopc = 8;
 
 template <int Bits>
@@ -155,7 +157,8 @@ void exec_int_mma(Warp& warp, const Instr& in, u32) {
   for (int r = 0; r < shape.m / 4; ++r) write32(warp, d_register(in.operands[0], r), result[r].v, kFullMask);
 }
 
-// --- DMMA: a chain of fused multiply-adds ------------------------------------------------------------------------
+// --- DMMA: a chain of fused multiply-adds
+// ------------------------------------------------------------------------
 u64 double_at(const Warp& warp, const Operand& op, int element, int lane) {
   if (op.reg == kRZ) return 0;
   const u16 low = static_cast<u16>(op.reg + 2 * element);
@@ -184,10 +187,12 @@ void exec_double_mma(Warp& warp, const Instr& in, u32) {
       result[r].v[lane] = sum;
     }
   }
-  for (int r = 0; r < shape.m / 4; ++r) write64(warp, d_register(in.operands[0], 2 * r), result[r], kFullMask);
+  for (int r = 0; r < shape.m / 4; ++r)
+    write64(warp, d_register(in.operands[0], 2 * r), result[r], kFullMask);
 }
 
-// --- binding --------------------------------------------------------------------------------------------------------
+// --- binding
+// --------------------------------------------------------------------------------------------------------
 bool register_operands(const InstrText& text) {
   return text.operands.size() == 4 &&
          std::all_of(text.operands.begin(), text.operands.end(), [](const Operand& op) {
@@ -197,7 +202,9 @@ bool register_operands(const InstrText& text) {
 
 // A row-major and B column-major is the only layout of these shapes; nvdisasm prints it for some generations.
 bool row_col(const InstrText& text) {
-  const auto has = [&](int i, const char* suffix) { return text.operand_texts[i].find(suffix) != std::string::npos; };
+  const auto has = [&](int i, const char* suffix) {
+    return text.operand_texts[i].find(suffix) != std::string::npos;
+  };
   return !has(1, ".COL") && !has(2, ".ROW");
 }
 
@@ -221,8 +228,9 @@ std::string bind_hmma(const InstrText& text, Instr& out) {
   static constexpr NamedShape shapes[] = {{"1684", {16, 4}}, {"1688", {16, 8}}, {"16816", {16, 16}}};
   Shape shape;
   if (!find_shape(text, shapes, shape)) return refuse_modifiers(text);
-  const TensorFormat format =
-      text.has("TF32") ? TensorFormat::Tf32 : text.has("BF16") ? TensorFormat::Bf16 : TensorFormat::F16;
+  const TensorFormat format = text.has("TF32")   ? TensorFormat::Tf32
+                              : text.has("BF16") ? TensorFormat::Bf16
+                                                 : TensorFormat::F16;
   if (format != TensorFormat::Tf32 && shape.k == 4) return refuse_modifiers(text);
   out.aux = pack_shape(shape);
   out.flags = static_cast<u32>(format) * 0x11 | (text.has("F16") ? kHalfAccumulator : 0);
@@ -254,11 +262,13 @@ std::string bind_imma(const InstrText& text, Instr& out) {
   const std::string& type_b = text.modifiers[2];
   const bool narrow = type_a[1] == '4';
   Shape shape;
-  if (type_a[1] != type_b[1] || !(narrow ? find_shape(text, nibbles, shape) : find_shape(text, bytes, shape))) {
+  if (type_a[1] != type_b[1] ||
+      !(narrow ? find_shape(text, nibbles, shape) : find_shape(text, bytes, shape))) {
     return refuse_modifiers(text);
   }
   out.aux = pack_shape(shape);
-  out.flags = (type_a[0] == 'S' ? kSignedA : 0) | (type_b[0] == 'S' ? kSignedB : 0) | (text.has("SAT") ? kSaturate : 0);
+  out.flags = (type_a[0] == 'S' ? kSignedA : 0) | (type_b[0] == 'S' ? kSignedB : 0) |
+              (text.has("SAT") ? kSaturate : 0);
   out.exec = narrow ? exec_int_mma<4> : exec_int_mma<8>;
   return "";
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "ops/rounding.hpp"
 
@@ -38,7 +39,8 @@ Unpacked unpack(TensorFormat format, u32 bits) {
   const bool negative = (word >> (layout.exponent_bits + layout.fraction_bits)) & 1;
   const i32 magnitude = static_cast<i32>(field == 0 ? fraction : fraction | 1u << layout.fraction_bits);
   const i32 bias = (1 << (layout.exponent_bits - 1)) - 1;
-  Unpacked value{negative ? -magnitude : magnitude, std::max<i32>(static_cast<i32>(field), 1) - bias, Kind::Finite};
+  Unpacked value{negative ? -magnitude : magnitude, std::max<i32>(static_cast<i32>(field), 1) - bias,
+                 Kind::Finite};
   if (magnitude == 0) value.top = kNothing;
   if (format == TensorFormat::E4m3) {
     if ((word & 0x7f) == 0x7f) value.kind = Kind::Nan;
@@ -49,14 +51,16 @@ Unpacked unpack(TensorFormat format, u32 bits) {
 }
 
 // An element some of whose inputs are infinite or NaN, or binary32 0 and false when none is.
-bool special_element(const FloatTile& tile, TensorFormat a, TensorFormat b, int i, int j, int k, u32& result) {
+bool special_element(const FloatTile& tile, TensorFormat a, TensorFormat b, int i, int j, int k,
+                     u32& result) {
   bool nan = is_nan32(tile.c[i][j]);
   bool plus = tile.c[i][j] == 0x7f800000u, minus = tile.c[i][j] == 0xff800000u;
   for (int p = 0; p < k; ++p) {
     const Unpacked x = unpack(a, tile.a_bits[i][p]);
     const Unpacked y = unpack(b, tile.b_bits[p][j]);
     const bool infinite = x.kind == Kind::Infinite || y.kind == Kind::Infinite;
-    nan |= x.kind == Kind::Nan || y.kind == Kind::Nan || (infinite && (x.top == kNothing || y.top == kNothing));
+    nan |=
+        x.kind == Kind::Nan || y.kind == Kind::Nan || (infinite && (x.top == kNothing || y.top == kNothing));
     const bool negative = (x.significand < 0) != (y.significand < 0);
     plus |= infinite && !negative;
     minus |= infinite && negative;
@@ -65,62 +69,73 @@ bool special_element(const FloatTile& tile, TensorFormat a, TensorFormat b, int 
   return nan || plus || minus;
 }
 
-// sum * 2^lowest truncated to binary32; beyond its range, infinity.
+// sum * 2^lowest truncated to binary32; beyond its range, infinity. Sums have at most 40 bits, exponents at
+// most 300.
 u32 truncate(i64 sum, i32 lowest) {
-  if (sum == 0) return 0;
-  const double value = std::ldexp(static_cast<double>(sum), lowest);
-  if (std::fabs(value) >= 0x1p128) return sum < 0 ? 0xff800000u : 0x7f800000u;
-  return round_to(kBinary32, value, Round::Zero);
+  const double scale = as_double(static_cast<u64>(1023 + lowest) << 52);
+  const double value = static_cast<double>(sum) * scale;
+  const double magnitude = std::fabs(value);
+  if (magnitude >= 0x1p128) return sum < 0 ? 0xff800000u : 0x7f800000u;
+  if (magnitude < 0x1p-126) return round_to(kBinary32, value, Round::Zero);
+  const u64 dropped = (1ull << 29) - 1;  // binary64 has 29 fraction bits more
+  return as_bits(static_cast<float>(as_double(as_bits(value) & ~dropped)));
 }
 
-// The sum so far of one row, as integers.
-struct Addends {
-  alignas(32) i32 significand[kTileN];
-  alignas(32) i32 top[kTileN];
-};
+// One value for each of the eight columns.
+using Columns = i32 __attribute__((vector_size(4 * kTileN)));
 
-Addends unpack_sums(const u32* sums) {
-  Addends out;
-  for (int j = 0; j < kTileN; ++j) {
-    const i32 field = static_cast<i32>((sums[j] >> 23) & 0xff);
-    const i32 fraction = static_cast<i32>(sums[j] & 0x7fffff);
-    const i32 magnitude = field == 0 ? fraction : fraction | 0x800000;
-    out.significand[j] = sums[j] >> 31 ? -magnitude : magnitude;
-    out.top[j] = magnitude == 0 ? kNothing : std::max(field, 1) - 127;
-  }
+inline Columns load(const i32* values) {
+  Columns out;
+  std::memcpy(&out, values, sizeof out);
   return out;
 }
 
-// The part of a term at or above the kept bits, truncated toward zero. `up` scales its unit at the largest exponent.
-inline i32 align(i32 significand, i32 up, i32 down) {
-  const i32 magnitude = (significand < 0 ? -significand : significand) << up;
-  const i32 kept = magnitude >> std::min(down, 31);
+inline Columns larger(Columns a, Columns b) { return a > b ? a : b; }
+
+// The sums so far of one row, as integers.
+struct Addends {
+  Columns significand;
+  Columns top;
+};
+
+Addends unpack_sums(const u32* sums) {
+  Columns bits;
+  std::memcpy(&bits, sums, sizeof bits);
+  const Columns field = (bits >> 23) & 0xff;
+  const Columns fraction = bits & 0x7fffff;
+  const Columns magnitude = field == 0 ? fraction : fraction | 0x800000;
+  const Columns top = larger(field, Columns{} + 1) - 127;
+  return {bits < 0 ? -magnitude : magnitude, magnitude == 0 ? Columns{} + kNothing : top};
+}
+
+// The part of terms at or above the kept bits, truncated toward zero: `up` scales the unit at the largest
+// exponent, `down` is how far below it the terms are.
+inline Columns align(Columns significand, i32 up, Columns down) {
+  const Columns magnitude = (significand < 0 ? -significand : significand) << up;
+  const Columns kept = magnitude >> (down > 31 ? Columns{} + 31 : down);
   return significand < 0 ? -kept : kept;
 }
 
 // One fused step of one row of D: products first..last-1 on top of `sums`.
-void fuse(const FloatTile& tile, int i, int first, int last, int product_fraction, int fraction_bits, u32* sums) {
+void fuse(const FloatTile& tile, int i, int first, int last, int product_fraction, int fraction_bits,
+          u32* sums) {
   const Addends addends = unpack_sums(sums);
-  alignas(32) i32 top[kTileN];
-  for (int j = 0; j < kTileN; ++j) top[j] = addends.top[j];
-  for (int p = first; p < last; ++p) {
-    for (int j = 0; j < kTileN; ++j) top[j] = std::max(top[j], tile.a_top[i][p] + tile.b_top[p][j]);
-  }
+  Columns top = addends.top;
+  for (int p = first; p < last; ++p) top = larger(top, load(tile.b_top[p]) + tile.a_top[i][p]);
+  const Columns start = align(addends.significand, fraction_bits - 23, top - addends.top);
   i64 exact[kTileN];
-  for (int j = 0; j < kTileN; ++j) exact[j] = align(addends.significand[j], fraction_bits - 23, top[j] - addends.top[j]);
+  for (int j = 0; j < kTileN; ++j) exact[j] = start[j];
   // Eight terms of at most 28 bits fit a word.
-  for (int start = first; start < last; start += 8) {
-    alignas(32) i32 part[kTileN] = {};
-    for (int p = start; p < std::min(start + 8, last); ++p) {
-      for (int j = 0; j < kTileN; ++j) {
-        const i32 product = tile.a[i][p] * tile.b[p][j];
-        part[j] += align(product, fraction_bits - product_fraction, top[j] - tile.a_top[i][p] - tile.b_top[p][j]);
-      }
+  for (int group = first; group < last; group += 8) {
+    Columns part{};
+    for (int p = group; p < std::min(group + 8, last); ++p) {
+      const Columns product = load(tile.b[p]) * tile.a[i][p];
+      part += align(product, fraction_bits - product_fraction, top - load(tile.b_top[p]) - tile.a_top[i][p]);
     }
     for (int j = 0; j < kTileN; ++j) exact[j] += part[j];
   }
   for (int j = 0; j < kTileN; ++j) {
-    if (top[j] > kNothing / 2) sums[j] = truncate(exact[j], top[j] - fraction_bits);
+    if (top[j] > kNothing / 2) sums[j] = exact[j] == 0 ? 0 : truncate(exact[j], top[j] - fraction_bits);
   }
 }
 
@@ -156,7 +171,8 @@ void multiply_tile(FloatTile& tile, TensorFormat a, TensorFormat b, int m, int k
       fuse(tile, i, first, std::min(k, first + sum.step), product_fraction, sum.fraction_bits, sums);
     }
     for (int j = 0; j < kTileN; ++j) {
-      const bool special = tile.special_a[i] | tile.special_b[j] | ((tile.c[i][j] & 0x7f800000u) == 0x7f800000u);
+      const bool special =
+          tile.special_a[i] | tile.special_b[j] | ((tile.c[i][j] & 0x7f800000u) == 0x7f800000u);
       u32 value = 0;
       tile.d[i][j] = special && special_element(tile, a, b, i, j, k, value) ? value : sums[j];
     }

@@ -63,10 +63,11 @@ void TimedSm::start(std::unique_ptr<Cta> cta, Cycle at) {
     part.occupied |= 1u << slot;
     part.live |= 1u << slot;
     part.warp[slot] = number;
-    part.age[slot] = next_age_++;
+    part.age[slot] = params_.keep_same >= 3 ? next_age_ : next_age_++;
     timed.waits.begin(timed.started);
     ready_stage(timed, timed.started, false);
   }
+  ++next_age_;
   resident.cta = std::move(cta);
 }
 
@@ -90,6 +91,18 @@ void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
     for (SubPartition& part : parts_) {
       if (part.next == now) step(part, now);
     }
+  }
+}
+
+bool TimedSm::better(const SubPartition& part, u32 slot, u32 than) const {
+  const u32 a = part.age[slot], b = part.age[than];
+  switch (params_.keep_same) {
+    case 2: return part.issued[slot] < part.issued[than];
+    case 3: return a != b ? a < b : part.issued[slot] < part.issued[than];
+    case 4: return a != b ? a > b : part.issued[slot] < part.issued[than];
+    case 5: return a != b ? a < b : part.issued[slot] > part.issued[than];
+    case 6: return a != b ? a > b : part.issued[slot] > part.issued[than];
+    default: return a > b;
   }
 }
 
@@ -119,8 +132,8 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (chosen == kMaxSlots || part.age[slot] > part.age[chosen]) chosen = slot;
-    if (params_.keep_same != 0 && slot == part.last) {
+    if (chosen == kMaxSlots || better(part, slot, chosen)) chosen = slot;
+    if (params_.keep_same == 1 && slot == part.last) {
       chosen = slot;
       ready += static_cast<u32>(__builtin_popcount(rest & (rest - 1)));
       later = now + 1;
@@ -133,6 +146,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
   }
   part.next = ready > 1 ? now + 1 : later;
   part.last = chosen;
+  part.issued[chosen] = now;
   issue(part, chosen, now);
   part.next = std::max(part.next, part.port_free);
 }
@@ -180,12 +194,14 @@ u32 TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp) 
 void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
   if (op.issue == IssueClass::Free || op.issue == IssueClass::Mio || op.issue == IssueClass::Lg) return;
   const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
-  const u32 unit = part.unit_free[own.server] <= now ? own.server : own.other;
-  part.unit_free[unit] = now + own.interval;
+  const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
+  part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
   for (u32 c = 0; c < kIssueClasses; ++c) {
     const ClassParams& other = params_.classes[c];
     if (other.server != unit && other.other != unit) continue;
-    part.hold_class(c, now, std::min(part.unit_free[other.server], part.unit_free[other.other]));
+    // An instruction can wait in front of the unit for a short while.
+    const Cycle free = std::min(part.unit_free[other.server], part.unit_free[other.other]);
+    part.hold_class(c, now, free - std::min<Cycle>(free, params_.pipe_ahead));
   }
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
   const u32 cycles = collect_registers(part, op, warp);

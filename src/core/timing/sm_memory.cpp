@@ -73,10 +73,12 @@ void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   ++own.requests;
   own.wavefronts += passes.wavefronts;
   own.conflicts += passes.conflicts;
-  const u32 cost = passes.wavefronts * params_.lsu_interval;
+  const u32 cost = std::max(passes.wavefronts, access.width / 4u) * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   const u32 latency = access.atomic ? params_.shared_atomic_latency : params_.shared_latency;
-  answer(warp, op.write_sb, start + cost - 1 + latency, false);
+  // A sub-partition takes half a pass a cycle.
+  const Cycle data = part.data_port.take(start * 256, u64{cost} * params_.data_interval * 256) / 256;
+  answer(warp, op.write_sb, std::max(start + cost, data) - 1 + latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
 
@@ -120,7 +122,8 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   own.lines += coalesced_.count;
   const u32 wavefronts = tag_wavefronts(coalesced_);
   counts.wavefronts += wavefronts;
-  const u32 cost = wavefronts * params_.lsu_interval;
+  // Lines go by one after another, and so does the data, a line's worth at a time.
+  const u32 cost = std::max(coalesced_.count, access.width * u32(kLanes) / kLineBytes) * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
   if (access.write || op.reduces) {

@@ -38,12 +38,13 @@ struct SubPartition {
   std::array<Cycle, kMaxSlots> wake{};
   std::array<u8, kMaxSlots> issue{};    // IssueClass of the next instruction
   std::array<u32, kMaxSlots> age{};     // larger is younger
+  std::array<Cycle, kMaxSlots> issued{};  // when the warp last issued
   std::array<u64, kMaxSlots> busy_at{};  // class_busy when the warp became ready
   std::array<u16, kMaxSlots> warp{};    // index among the SM's warps
   std::array<Cycle, kServers> unit_free{};
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
-  Server mio_port;
+  Server mio_port, data_port;
   CreditQueue mio, lg;
   std::array<u8, 3> reuse_register{255, 255, 255};
   std::array<u16, 3> reuse_warp{};

@@ -39,6 +39,10 @@ class MethodSpec:
         """`LAUNCH_DMA`, or `LOAD_INLINE_QMD_DATA(3)` for an array element."""
         return self.name if self.index is None else f"{self.name}({self.index})"
 
+    def field(self, name: str) -> Field | None:
+        """The field called `name`."""
+        return next((field for field in self.fields if field.name == name), None)
+
     def decode(self, value: int) -> dict[str, int]:
         """Field name to field value."""
         return {field.name: field.bits.get(value) for field in self.fields}

@@ -90,6 +90,12 @@ def build(
     buffer = bytearray(base)
     for offset, word in (unnamed or {}).items():
         _store(buffer, offset, 4, word)
+    store(layout, buffer, **fields)
+    return bytes(buffer) + params
+
+
+def store(layout: Layout, buffer: bytearray, **fields: FieldValue) -> None:
+    """Set fields in a bank that was built before; errors as for `build`."""
     for name, value in fields.items():
         field = layout.fields[name]
         values = value if isinstance(value, tuple) else (value,)
@@ -97,7 +103,6 @@ def build(
             raise ValueError(f"constant bank field {name} takes {field.count} values, not {len(values)}")
         for index, item in enumerate(values):
             _store(buffer, field.offset + index * field.size, field.size, item)
-    return bytes(buffer) + params
 
 
 def _store(buffer: bytearray, offset: int, size: int, value: int) -> None:

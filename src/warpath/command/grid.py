@@ -133,16 +133,24 @@ def write(qmd: Qmd, work: GridWork) -> None:
         name, shift = roles[role]
         qmd.set(name, -(-getattr(work, role) >> shift))  # rounded up to the field's unit
     _set_type(qmd, roles, work)
-    for bank in work.banks:
+    write_links(qmd, work.banks, work.releases, work.dependents)
+
+
+def write_links(
+    qmd: Qmd, banks: Sequence[ConstantBank], releases: Sequence[Release], dependents: Sequence[Dependent]
+) -> None:
+    """Set what a QMD points to, which differs between launches of one kernel, and leave all else."""
+    roles = _roles(qmd)
+    for bank in banks:
         _set_address(qmd, roles["bank_address"], bank.index, bank.va)
         name, shift = roles["bank_size"]
         qmd.set(name, (bank.size + (1 << shift) - 1) >> shift, bank.index)
         qmd.set(roles["bank_valid"], 1, bank.index)
-    for row, release in zip(roles["releases"], work.releases, strict=False):
+    for row, release in zip(roles["releases"], releases, strict=False):
         _set_release(qmd, row, release)
-    for row, dependent in zip(roles["dependents"], work.dependents, strict=False):
+    for row, dependent in zip(roles["dependents"], dependents, strict=False):
         _set_dependent(qmd, row, dependent)
-    if len(work.releases) > len(roles["releases"]) or len(work.dependents) > len(roles["dependents"]):
+    if len(releases) > len(roles["releases"]) or len(dependents) > len(roles["dependents"]):
         raise UnsupportedError(f"QMD {qmd.format.version} has no room for all releases and dependents")
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 
 from warpath.bits import Bits
 from warpath.command.classes import find_class
@@ -51,6 +52,33 @@ class Op(Enum):
 
 _FORMS: dict[tuple[int, int | None], Op] = {op.value: op for op in Op}
 _MASK_OPS = (Op.SET_SUB_DEVICE_MASK, Op.STORE_SUB_DEVICE_MASK, Op.USE_SUB_DEVICE_MASK)
+_HEADERS = 4096  # different headers kept decoded and encoded: the same few come again with every launch
+
+
+@lru_cache(_HEADERS)
+def _join(op: Op, subchannel: int, address: int, datum: int) -> int:
+    """The header of a form that carries a method; `datum` is the count, or the value of an immediate."""
+    sec, tert = op.value
+    word = _SUBCHANNEL.set(_SEC_OP.set(0, sec), subchannel)
+    if tert is not None:
+        return _OLD_ADDRESS.set(_OLD_COUNT.set(word, datum), address >> 2)
+    return _ADDRESS.set(_COUNT.set(word, datum), address >> 2)
+
+
+@lru_cache(_HEADERS)
+def _split(header: int) -> tuple[Op, int, int, int]:
+    """(form, subchannel, byte address, count or immediate datum); FormatError says what is illegal."""
+    sec, tert = _SEC_OP.get(header), _TERT_OP.get(header)
+    op = _FORMS.get((sec, None)) or _FORMS.get((sec, tert))
+    if op is None:
+        raise FormatError(f"{header:#010x} has no legal SEC_OP ({sec}, {tert})")
+    if op in _MASK_OPS or op is Op.END_SEGMENT:
+        return op, 0, 0, 0
+    old = op.value[1] is not None
+    if _OLD_RESERVED.get(header) if old else _RESERVED.get(header):
+        raise FormatError(f"{header:#010x} sets a reserved header bit")
+    address = (_OLD_ADDRESS if old else _ADDRESS).get(header) << 2
+    return op, _SUBCHANNEL.get(header), address, (_OLD_COUNT if old else _COUNT).get(header)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +101,31 @@ class Packet:
 
     def header(self) -> int:
         """The header dword."""
-        sec, tert = self.op.value
-        word = _SEC_OP.set(0, sec)
         if self.op in _MASK_OPS or self.op is Op.END_SEGMENT:
-            return word | self.argument
-        word = _SUBCHANNEL.set(word, self.subchannel)
-        if tert is not None:
-            return _OLD_ADDRESS.set(_OLD_COUNT.set(word, self.count), self.address >> 2)
+            return _SEC_OP.set(0, self.op.value[0]) | self.argument
         datum = self.values[0] if self.op is Op.IMMEDIATE else self.count
-        return _ADDRESS.set(_COUNT.set(word, datum), self.address >> 2)
+        return _join(self.op, self.subchannel, self.address, datum)
 
     def words(self) -> list[int]:
         """The dwords of this packet in one segment."""
         if self.op is Op.IMMEDIATE:
             return [self.header()]
         return [*self.values] if self.continued else [self.header(), *self.values]
+
+    @property
+    def dwords(self) -> int:
+        """How many dwords it has in this segment."""
+        if self.op is Op.IMMEDIATE:
+            return 1
+        return len(self.values) + (not self.continued)
+
+    def after(self, count: int) -> Packet:
+        """What is left when the first `count` values have been dealt with."""
+        if count == 0:
+            return self
+        once = self.op is Op.INCREASE_ONCE and not self.continued
+        step = 4 * count if self.op in (Op.INCREASING, Op.OLD_INCREASING) else 4 * once
+        return replace(self, address=self.address + step, values=self.values[count:], continued=True)
 
     def calls(self) -> Iterator[tuple[int, int]]:
         """(byte address, value) of each method call."""
@@ -113,6 +151,10 @@ class DecoderState:
     channel_class: int | None = None
     objects: dict[int, int] = field(default_factory=dict[int, int])
     run: tuple[Op, int, int, int] | None = None
+
+    def copy(self) -> DecoderState:
+        """The same knowledge, to decode something again later."""
+        return DecoderState(self.channel_class, dict(self.objects), self.run)
 
 
 class Writer:
@@ -187,7 +229,7 @@ def parse(data: bytes | memoryview, state: DecoderState) -> list[Packet]:
     while position < len(words):
         packet = _packet(words, position, state)
         packets.append(packet)
-        position += len(packet.words())
+        position += packet.dwords
     return packets
 
 
@@ -201,22 +243,16 @@ def _continue(words: Sequence[int], state: DecoderState) -> Packet:
 
 def _packet(words: Sequence[int], position: int, state: DecoderState) -> Packet:
     header = words[position]
-    sec, tert = _SEC_OP.get(header), _TERT_OP.get(header)
-    op = _FORMS.get((sec, None)) or _FORMS.get((sec, tert))
-    if op is None:
-        raise FormatError(f"pushbuffer dword {position}: {header:#010x} has no legal SEC_OP ({sec}, {tert})")
+    try:
+        op, subchannel, address, count = _split(header)
+    except FormatError as error:
+        raise FormatError(f"pushbuffer dword {position}: {error}") from None
     if op in _MASK_OPS:
         return Packet(op, argument=_ARGUMENT.get(header))
     if op is Op.END_SEGMENT:
         return Packet(op, values=tuple(words[position + 1 :]), argument=_ARGUMENT.get(header))
-    old = op.value[1] is not None
-    if _OLD_RESERVED.get(header) if old else _RESERVED.get(header):
-        raise FormatError(f"pushbuffer dword {position}: {header:#010x} sets a reserved header bit")
-    subchannel = _SUBCHANNEL.get(header)
-    address = (_OLD_ADDRESS if old else _ADDRESS).get(header) << 2
     if op is Op.IMMEDIATE:
-        return Packet(op, subchannel, address, 1, (_COUNT.get(header),))
-    count = (_OLD_COUNT if old else _COUNT).get(header)
+        return Packet(op, subchannel, address, 1, (count,))
     values = tuple(words[position + 1 : position + 1 + count])
     _remember(state, op, subchannel, address, count, len(values), continued=False)
     return Packet(op, subchannel, address, count, values)

@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, cast
 
-from warpath.bits import get_bits, set_bits
+from warpath.bits import get_bits
 from warpath.errors import FormatError, UnsupportedError
 
 
@@ -96,8 +96,18 @@ def detect(data: bytes | memoryview, compute_class: int) -> str:
     raise FormatError(f"no QMD version of class {compute_class:#06x} matches the {len(data)} bytes given")
 
 
+@cache
+def _places(version: str) -> Mapping[tuple[str, int], tuple[int, int]]:
+    """(name, index) -> (lowest bit, mask) of every field."""
+    return {
+        (spec.name, index): (spec.lo + index * spec.stride, (1 << (spec.hi - spec.lo + 1)) - 1)
+        for spec in load_format(version).fields.values()
+        for index in range(spec.count)
+    }
+
+
 class Qmd:
-    """One QMD: named access to the bits of a mutable structure."""
+    """One QMD: named access to the bits of a mutable structure, which is kept as one integer."""
 
     def __init__(self, version: str, data: bytes | bytearray | memoryview | None = None) -> None:
         """A QMD of all zeros with its version set, or the one in `data` (FormatError when the size is
@@ -106,9 +116,11 @@ class Qmd:
         self.format = load_format(version)
         if data is not None and len(data) != self.format.bytes:
             raise FormatError(f"a {version} QMD is {self.format.bytes} bytes, not {len(data)}")
-        self._data = bytearray(self.format.bytes if data is None else data)
+        self._places = _places(version)
         if data is None:
-            set_bits(self._data, *self.format.number_bits, self.format.number)
+            self._word = self.format.number << self.format.number_bits[1]
+        else:
+            self._word = int.from_bytes(data, "little")
 
     @classmethod
     def from_bytes(cls, version: str, data: bytes | memoryview) -> Qmd:
@@ -122,23 +134,33 @@ class Qmd:
 
     def to_bytes(self) -> bytes:
         """The structure as it lies in memory."""
-        return bytes(self._data)
+        return self._word.to_bytes(self.format.bytes, "little")
 
-    def _bits(self, name: str, index: int) -> tuple[int, int]:
-        spec = self.format.fields.get(name)
-        if spec is None or not 0 <= index < spec.count:
+    def copy(self) -> Qmd:
+        """Another one that is equal."""
+        other = Qmd(self.format.version)
+        other._word = self._word
+        return other
+
+    def _place(self, name: str, index: int) -> tuple[int, int]:
+        place = self._places.get((name, index))
+        if place is None:
             raise KeyError(f"QMD {self.format.version} has no field {name}({index})")
-        return spec.hi + index * spec.stride, spec.lo + index * spec.stride
+        return place
 
     def get(self, name: str, index: int = 0) -> int:
         """A field's value; KeyError when this version has no such field."""
-        return get_bits(self._data, *self._bits(name, index))
+        low, mask = self._place(name, index)
+        return self._word >> low & mask
 
     def set(self, name: str, value: int, index: int = 0) -> None:
         """Set a field; KeyError when this version has no such field, ValueError when the value does not
         fit.
         """
-        set_bits(self._data, *self._bits(name, index), value)
+        low, mask = self._place(name, index)
+        if not 0 <= value <= mask:
+            raise ValueError(f"{name}({index}) = {value:#x} does not fit in {mask.bit_length()} bits")
+        self._word = self._word & ~(mask << low) | value << low
 
     def has(self, name: str) -> bool:
         """Whether this version has a field of that name."""
@@ -157,8 +179,8 @@ class Qmd:
 
     def unnamed(self) -> dict[int, int]:
         """Dword index to value of set bits that no field names; empty for what a known driver writes."""
-        rest = int.from_bytes(self._data, "little") & ~_coverage(self.format.version)
-        words = rest.to_bytes(len(self._data), "little")
+        rest = self._word & ~_coverage(self.format.version)
+        words = rest.to_bytes(self.format.bytes, "little")
         pairs = ((i // 4, int.from_bytes(words[i : i + 4], "little")) for i in range(0, len(words), 4))
         return {index: value for index, value in pairs if value}
 

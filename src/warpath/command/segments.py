@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from functools import cache
 
 from warpath.command.classes import ClassTable, load_class
 from warpath.command.methods import SET_OBJECT
@@ -52,7 +53,12 @@ class SegmentWriter(Writer):
 
     def flags(self, subchannel: int, method: str, **fields: int) -> int:
         """The value of `method` with the named fields set."""
-        return self.tables[subchannel].method(method).encode(**fields)
+        return _flags(self.tables[subchannel].id, method, tuple(fields.items()))
+
+
+@cache
+def _flags(class_id: int, method: str, fields: tuple[tuple[str, int], ...]) -> int:
+    return load_class(class_id).method(method).encode(**dict(fields))
 
 
 @dataclass(frozen=True, slots=True)

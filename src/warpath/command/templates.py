@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from warpath.command import grid
 from warpath.command.grid import Dependent, DependentAction, GridType, GridWork
@@ -92,6 +93,13 @@ def _set_prefetch(qmd: Qmd, program_va: int, code_bytes: int) -> None:
 
 def spacer_qmd(version: str, next_va: int) -> Qmd:
     """An empty grid that waits for two events and then schedules the QMD at `next_va` (V04_00 and later)."""
+    qmd = _spacer(version).copy()
+    grid.write_links(qmd, (), (), (Dependent(next_va, DependentAction.SCHEDULE),))
+    return qmd
+
+
+@cache
+def _spacer(version: str) -> Qmd:
     qmd = Qmd(version)
     grid.write(
         qmd,
@@ -101,7 +109,6 @@ def spacer_qmd(version: str, next_va: int) -> Qmd:
             program_va=0,
             registers=_SPACER_REGISTERS,
             type=GridType.NULL,
-            dependents=(Dependent(next_va, DependentAction.SCHEDULE),),
             dependences=2,
         ),
     )

@@ -6,11 +6,11 @@ The launch returns when the doorbell is rung.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warpath.command import constbank, templates
+from warpath.command import constbank, grid, templates
 from warpath.command.constbank import FieldValue, Layout
 from warpath.command.grid import ConstantBank, Dependent, DependentAction, GridType, GridWork, Release
 from warpath.command.qmd import Qmd
@@ -37,6 +37,8 @@ STACK_RESERVE = 0x240
 STACK_POINTER = WINDOW_BYTES - STACK_RESERVE
 _BANK_UNIT = 256  # captured: a bank of 0x22c bytes was declared as 0x300
 _LOCAL_UNIT = 16
+_WORD_MASK = 0xFFFF_FFFF
+_PLANS = 256  # kept for each module
 _FLOAT_ONE = constbank.float_bits(1.0)
 
 
@@ -77,64 +79,79 @@ class Launch:
         """Load the module if need be, build everything in memory terms, ring the doorbell."""
         self.function.module.load(f"launch of {self.function.name}")
         index = driver.journal.launched
-        kernel = self.function.kernel
-        slot = driver.slots.take((kernel.param_base or driver.spec.param_base) + len(self.params))
-        build = _Builder(driver, self, slot, index)
+        plan = self._plan(driver)
+        slot = driver.slots.take(plan.param_base + len(self.params))
         segment = driver.segment(stream, stream.channel, self.function.module.fences)
-        segment.launch(build.segment(segment.done))
+        segment.launch(plan.segment(self.params, slot, index, segment.done))
         submission = driver.journal.submitted
         fence = segment.submit(self.label, index)
         slot.used_by(fence)
-        driver.journal.add_launch(build.record(stream.id, submission))
+        driver.journal.add_launch(plan.record(self.params, slot, index, stream.id, submission))
+
+    def _plan(self, driver: Submitter) -> LaunchPlan:
+        """The plan for this kernel and configuration, kept with the loaded module."""
+        key = (self.function.name, self.function.carveout, self.configuration, driver.limits.stack)
+        plans = self.function.module.plans
+        if key not in plans:
+            if len(plans) >= _PLANS:
+                plans.clear()
+            plans[key] = LaunchPlan(driver, self)
+        return plans[key]
 
 
-class _Builder:
-    """Everything one launch derives from kernel, configuration and GPU."""
+class LaunchPlan:
+    """What all launches of one kernel in one configuration share: constant bank and QMD but for the addresses of
+    the launch's own slot.
+    """
 
-    def __init__(self, driver: Submitter, launch: Launch, slot: LaunchSlot, index: int) -> None:
+    def __init__(self, driver: Submitter, launch: Launch) -> None:
         self.kernel = launch.function.kernel
-        self.launch = launch
-        self.slot = slot
-        self.index = index
+        self.configuration = launch.configuration
         self.spec = driver.spec
         self.sm: Sm = driver.spec.sm
         module = launch.function.module
         self.program_va = module.entry(self.kernel)
-        self.banks = module.banks(self.kernel)
         self.registers = launch_registers(self.sm, self.kernel.registers)
         request = self.kernel.static_shared + launch.configuration.dynamic_shared
         self.shared = shared_allocation(self.sm, request)
         stack = max(driver.limits.stack, self.kernel.min_stack or 0, self.kernel.frame_size)
         self.local = align_up(stack + STACK_RESERVE, _LOCAL_UNIT)
-        self.barrier_va = slot.barrier_va if launch.configuration.cooperative else 0
+        # Offset of the parameters in bank 0: the cubin's record, or the generation's convention.
+        self.param_base = self.kernel.param_base or self.sm.param_base
+        self._param_layout = tuple((param.offset, param.size) for param in self.kernel.params)
+        self._bank_bytes = align_up(self.param_base + len(launch.params), _BANK_UNIT)
+        self._chained = self.spec.qmd_version >= "V04"
+        self._layout = constbank.load_layout(self.spec.cbank0)
+        self._constants = constbank.build(self._layout, param_base=self.param_base, **self._named(self._fields()))
+        self._qmd = self._build_qmd(module.banks(self.kernel), launch.function.carveout)
 
-    @property
-    def param_base(self) -> int:
-        """Offset of the parameters in bank 0: the cubin's record, or the generation's convention."""
-        return self.kernel.param_base or self.sm.param_base
-
-    def segment(self, done: Semaphore) -> LaunchSegment:
-        """All that goes into the pushbuffer."""
-        chained = self.spec.qmd_version >= "V04"
-        spacer = templates.spacer_qmd(self.spec.qmd_version, self.slot.next_qmd_va) if chained else None
+    def segment(self, params: bytes, slot: LaunchSlot, index: int, done: Semaphore) -> LaunchSegment:
+        """All that goes into the pushbuffer for launch `index` in `slot`."""
+        constants = bytearray(self._constants)
+        constbank.store(self._layout, constants, **self._named(self._slot_fields(slot, index, len(params))))
+        qmd = self._qmd.copy()
+        dependents = (Dependent(slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),) if self._chained else ()
+        grid.write_links(
+            qmd,
+            (ConstantBank(0, slot.bank_va, self._bank_bytes),),
+            (Release(slot.semaphore_va, (index + 1) & _WORD_MASK),),
+            dependents,
+        )
         return LaunchSegment(
-            bank_va=self.slot.bank_va,
-            constants=self._constants(),
+            bank_va=slot.bank_va,
+            constants=bytes(constants),
             param_base=self.param_base,
-            params=self.launch.params,
-            qmd=self._qmd(chained),
-            qmd_va=self.slot.qmd_va,
+            params=params,
+            qmd=qmd,
+            qmd_va=slot.qmd_va,
             report=done,
-            slot=Semaphore(self.slot.semaphore_va, self.index & 0xFFFFFFFF),
-            spacer=spacer,
-            spacer_va=self.slot.spacer_va,
+            slot=Semaphore(slot.semaphore_va, index & _WORD_MASK),
+            spacer=templates.spacer_qmd(self.spec.qmd_version, slot.next_qmd_va) if self._chained else None,
+            spacer_va=slot.spacer_va,
         )
 
-    def _qmd(self, chained: bool) -> Qmd:
-        configuration = self.launch.configuration
-        bank0 = ConstantBank(
-            0, self.slot.bank_va, align_up(self.param_base + len(self.launch.params), _BANK_UNIT)
-        )
+    def _build_qmd(self, banks: Sequence[tuple[int, int, int]], carveout: int | None) -> Qmd:
+        configuration = self.configuration
         cluster = configuration.cluster if configuration.cluster != (1, 1, 1) else (0, 0, 0)
         work = GridWork(
             grid=configuration.grid,
@@ -146,53 +163,61 @@ class _Builder:
             barriers=max(self.kernel.barriers, 1),
             type=GridType.CTA if cluster == (0, 0, 0) else GridType.GPC_CGA,
             cluster=cluster,
-            banks=(bank0, *(ConstantBank(*bank) for bank in self.banks)),
-            releases=(Release(self.slot.semaphore_va, (self.index + 1) & 0xFFFFFFFF),),
-            dependents=(Dependent(self.slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),)
-            if chained
-            else (),
+            banks=tuple(ConstantBank(*bank) for bank in banks),
+            dependents=(Dependent(0, DependentAction.DECREMENT_DEPENDENCE),) if self._chained else (),
         )
         return templates.kernel_qmd(
             self.spec.qmd_version,
             work,
             sass_version=self.sm.major << 4 | self.sm.minor,
-            shared_config=self._shared_config(),
+            shared_config=self._shared_config(carveout),
             code_bytes=len(self.kernel.code),
         )
 
-    def _shared_config(self) -> templates.SharedConfig:
+    def _shared_config(self, preferred: int | None) -> templates.SharedConfig:
         """Carve-outs: the smallest that holds a block, the largest there is, and the driver's choice between
         them.
         """
         sizes = self.sm.carveouts_bytes
         minimum = next((size for size in sizes if size and size >= self.shared), sizes[-1])
-        configuration = self.launch.configuration
         request = Request(
-            configuration.threads,
+            self.configuration.threads,
             self.kernel.registers,
             self.kernel.static_shared,
-            configuration.dynamic_shared,
+            self.configuration.dynamic_shared,
         )
         target = driver_carveout(self.sm, request)
-        preferred = self.launch.function.carveout
         if preferred is not None:
             wanted = max(preferred * sizes[-1] // 100, self.shared)
             target = next((size for size in sizes if size >= wanted), sizes[-1])
         return templates.SharedConfig(minimum, sizes[-1], max(target, minimum))
 
-    def _constants(self) -> bytes:
-        layout = constbank.load_layout(self.spec.cbank0)
-        fields = {name: value for name, value in self._fields(layout).items() if name in layout.fields}
-        return constbank.build(layout, b"", param_base=self.param_base, **fields)
+    def _named(self, fields: Mapping[str, FieldValue]) -> dict[str, FieldValue]:
+        """Those of the fields that this GPU's layout has."""
+        return {name: value for name, value in fields.items() if name in self._layout.fields}
 
-    def _fields(self, layout: Layout) -> dict[str, FieldValue]:
-        """Values for every field that some layout names."""
-        configuration = self.launch.configuration
+    def _slot_fields(self, slot: LaunchSlot, index: int, params: int) -> dict[str, FieldValue]:
+        """Values that differ from launch to launch."""
+        params_va = slot.bank_va + self.param_base
+        barrier_va = slot.barrier_va if self.configuration.cooperative else 0
+        high, low = barrier_va >> 32, barrier_va & _WORD_MASK
+        return {
+            "launch_counter": (index + 1) & _WORD_MASK,
+            "qmd_address": slot.qmd_va,
+            "bank0_address": slot.bank_va,
+            "params_start": params_va,
+            "params_end": params_va + params,
+            "grid_barrier_high": high,
+            "grid_barrier_low": low,
+            "grid_barrier_high_a": high,  # Blackwell reads one of two copies, 0xa0 * SR_CgaSize bytes apart
+            "grid_barrier_low_a": low,
+        }
+
+    def _fields(self) -> dict[str, FieldValue]:
+        """Values that stay."""
+        configuration = self.configuration
         x, y, z = configuration.cluster
         grid, cluster = configuration.grid, configuration.cluster
-        shared_top = self.shared
-        high, low = self.barrier_va >> 32, self.barrier_va & 0xFFFFFFFF
-        params_va = self.slot.bank_va + self.param_base
         return {
             "block": configuration.block,
             "grid": grid,
@@ -204,21 +229,12 @@ class _Builder:
             "stack_pointer": STACK_POINTER,
             "dynamic_shared": configuration.dynamic_shared,
             "dynamic_shared_a": configuration.dynamic_shared,
-            "shared_top": shared_top,
-            "shared_top_a": shared_top,
+            "shared_top": self.shared,
+            "shared_top_a": self.shared,
             "reserved_shared": self.sm.shared_reserved_bytes,
-            "launch_counter": (self.index + 1) & 0xFFFFFFFF,
-            "qmd_address": self.slot.qmd_va,
-            "bank0_address": self.slot.bank_va,
             "program_address": self.program_va,
-            "params_start": params_va,
-            "params_end": params_va + len(self.launch.params),
             "sm_count": self.spec.sms,
             "cooperative": int(configuration.cooperative),
-            "grid_barrier_high": high,
-            "grid_barrier_low": low,
-            "grid_barrier_high_a": high,  # Blackwell reads one of two copies, 0xa0 * SR_CgaSize bytes apart
-            "grid_barrier_low_a": low,
             "cluster_launch": int(cluster != (1, 1, 1)),
             "cluster": cluster,
             "cluster_size": x * y * z,
@@ -228,11 +244,13 @@ class _Builder:
             "grid_in_clusters": (grid[0] // x, grid[1] // y, grid[2] // z),
         }
 
-    def record(self, stream: int, submission: int) -> LaunchRecord:
+    def record(
+        self, params: bytes, slot: LaunchSlot, index: int, stream: int, submission: int
+    ) -> LaunchRecord:
         """What the report keeps."""
-        configuration = self.launch.configuration
+        configuration = self.configuration
         return LaunchRecord(
-            index=self.index,
+            index=index,
             mangled=self.kernel.name,
             demangled=self.kernel.demangled,
             grid=configuration.grid,
@@ -245,10 +263,10 @@ class _Builder:
             shared=self.shared,
             local=self.local,
             program_va=self.program_va,
-            qmd_va=self.slot.qmd_va,
-            constant_va=self.slot.bank_va,
+            qmd_va=slot.qmd_va,
+            constant_va=slot.bank_va,
             param_base=self.param_base,
-            params=self.launch.params,
-            param_layout=tuple((param.offset, param.size) for param in self.kernel.params),
+            params=params,
+            param_layout=self._param_layout,
             submission=submission,
         )

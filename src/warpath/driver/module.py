@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from warpath.errors import FormatError, ToolError
 from warpath.gpu.spec import Sm
 
 if TYPE_CHECKING:
+    from warpath.driver.launch import LaunchPlan
     from warpath.driver.submission import Submitter
 
 _TARGET = re.compile(rb"^\s*\.target\s+sm_(\d+)([af]?)", re.MULTILINE)
@@ -79,6 +80,7 @@ class Module:
         self.what = what
         self.event: LoadEvent | None = None
         self.fences: list[Fence] = []  # uploads that a launch must not overtake
+        self.plans: dict[Hashable, LaunchPlan] = {}  # of launches, while it is loaded
         self._driver = driver
         self._source = source
         self._member = ""
@@ -183,6 +185,7 @@ class Module:
         self._release()
         self._image = None
         self.fences.clear()
+        self.plans.clear()
 
     def _release(self) -> None:
         for va in self._blocks:

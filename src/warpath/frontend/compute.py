@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from warpath.command.methods import Method
+from warpath.command.pushbuffer import Op, Packet
 from warpath.errors import UnsupportedError
 from warpath.frontend import accepted
 from warpath.frontend.distributor import Context, Distributor, qmd_bytes
@@ -18,6 +19,7 @@ _SMALL_QMD, _LARGE_QMD = 256, 384
 _RELOADING = ("INVALIDATE_COPY_SCHEDULE", "INVALIDATE_PREFETCH_COPY_SCHEDULE")
 _SCHEDULING = ("SCHEDULE", "PREFETCH_SCHEDULE", *_RELOADING)
 _INVALIDATES = ("INVALIDATE_SHADER_CACHES", "INVALIDATE_SHADER_CACHES_NO_WFI")
+_INLINE_QMD = ("SET_INLINE_QMD_ADDRESS_A", "SET_INLINE_QMD_ADDRESS_B")  # LOAD_INLINE_QMD_DATA(0) comes next
 _STRUCTURES = {"FOUR_WORDS": 4, "ONE_WORD": 1, "TWO_WORDS": 2}
 
 
@@ -98,14 +100,27 @@ class ComputeEngine(InlineEngine):
             raise UnsupportedError(f"PCAS action {action} has no model")
         return None
 
+    def take(self, first: Method, packet: Packet) -> int:
+        """An inline QMD's address and words, up to the last one, which schedules it."""
+        if packet.op is not Op.INCREASING or first.spec is None or first.spec.name != _INLINE_QMD[0]:
+            return super().take(first, packet)
+        for name, value in zip(_INLINE_QMD, packet.values, strict=False):
+            self.state[name] = value
+        count = self._inline_dwords(first) - 1
+        words = packet.values[len(_INLINE_QMD) : len(_INLINE_QMD) + count]
+        self._inline_qmd = dict(enumerate(words))
+        return len(_INLINE_QMD) + len(words)
+
+    def _inline_dwords(self, method: Method) -> int:
+        large = bool(self.value("SET_INLINE_QMD_ADDRESS_A") >> 30 & 1)
+        return (_LARGE_QMD if large else min(_SMALL_QMD, qmd_bytes(method.class_id or 0))) // 4
+
     def _inline_data(self, method: Method) -> Steps | None:
         """The last dword stores the QMD at its address and schedules it."""
         assert method.spec is not None
         assert method.spec.index is not None
         self._inline_qmd[method.spec.index] = method.value
-        large = bool(self.value("SET_INLINE_QMD_ADDRESS_A") >> 30 & 1)
-        size = _LARGE_QMD if large else min(_SMALL_QMD, qmd_bytes(method.class_id or 0))
-        count = size // 4
+        count = self._inline_dwords(method)
         if method.spec.index != count - 1:
             return None
         words = [self._inline_qmd.get(index, 0) for index in range(count)]

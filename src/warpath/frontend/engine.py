@@ -7,10 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from warpath.command.gpfifo import Entry
 from warpath.command.methods import Method
+from warpath.command.pushbuffer import DecoderState, Packet, resolve
 from warpath.errors import UnsupportedError
 from warpath.frontend.core_api import Memory
 from warpath.frontend.semaphore import Clock, ReleaseWrite, release
@@ -35,15 +37,24 @@ class ChannelFault(Exception):
         self.record = dict(record)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Submission:
-    """One ring entry as it was fetched: where it stood, its bytes, and the methods of its segment."""
+    """One ring entry as it was fetched: where it stood, its bytes, and the packets of its segment.
+
+    `state` is what the channel's decoder knew before them.
+    """
 
     token: int
     index: int
     raw: bytes
     entry: Entry
-    methods: tuple[Method, ...]
+    packets: tuple[Packet, ...]
+    state: DecoderState
+
+    @cached_property
+    def methods(self) -> tuple[Method, ...]:
+        """The method calls, named; made when asked for, since only reports look at all of them."""
+        return tuple(method for packet in self.packets for method in resolve(packet, self.state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,10 @@ class Machine:
             if method is not None:
                 method(*arguments)
 
+    def watched(self, event: str) -> bool:
+        """Whether any observer wants to know of `event`."""
+        return any(hasattr(observer, event) for observer in self.observers)
+
     def release(self, write: ReleaseWrite) -> None:
         """Write a semaphore."""
         release(self.memory, self.clock, write)
@@ -120,6 +135,13 @@ class Engine:
             raise UnsupportedError(f"class {method.class_id or 0:#06x}: {method.describe()} has no model")
         return None
 
+    def take(self, _first: Method, _packet: Packet) -> int:
+        """Carry out the first values of a packet at once, `_first` being its first call; how many that were.
+
+        The calls that are left come one by one through `execute`.
+        """
+        return 0
+
     def value(self, name: str) -> int:
         """A kept value, 0 when never written."""
         return self.state.get(name, 0)
@@ -130,13 +152,13 @@ class Engine:
 
 
 def field_name(method: Method, field_: str) -> str:
-    """The header's name for the value of a field, or the number as text."""
+    """The header's name for the value of a field, or the number as text; empty when there is no such field."""
     assert method.spec is not None
-    for spec in method.spec.fields:
-        if spec.name == field_:
-            value = spec.bits.get(method.value)
-            return spec.names.get(value, str(value))
-    return ""
+    spec = method.spec.field(field_)
+    if spec is None:
+        return ""
+    value = spec.bits.get(method.value)
+    return spec.names.get(value, str(value))
 
 
 def require(method: Method, **expected: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from warpath.frontend.core_api import Core, Text
 from warpath.frontend.engine import ChannelFault, Machine, Progress, Steps
-from warpath.frontend.launch import Launch, addressable_shared
+from warpath.frontend.launch import Launch, split_shared
 from warpath.gpu.spec import Gpu
 
 Disassemble = Callable[[bytes], Sequence[Text]]
@@ -98,6 +98,7 @@ class Executor:
 
     def _grid(self, launch: Launch) -> Any:
         work = launch.work
+        shared, _ = split_shared(self._spec, work)
         return self._core.Grid(
             self._machine.memory,
             self.program(work.program_va),
@@ -105,7 +106,7 @@ class Executor:
             work.grid,
             work.block,
             work.registers,
-            addressable_shared(self._spec, work),
+            shared,
             work.local_high,
             launch.banks,
             launch.windows.shared,

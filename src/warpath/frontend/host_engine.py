@@ -10,11 +10,13 @@ from warpath.command import gpfifo
 from warpath.command.classes import load_class
 from warpath.command.gpfifo import ControlEntry, Entry, Opcode
 from warpath.command.methods import HOST_METHOD_END, SET_OBJECT, Method
-from warpath.command.pushbuffer import DecoderState, decode
+from warpath.command.pushbuffer import DecoderState, Packet, parse, resolve
 from warpath.errors import FormatError, UnsupportedError
 from warpath.frontend import accepted
 from warpath.frontend.engine import Engine, Machine, Progress, Steps, Submission, field_name
 from warpath.frontend.semaphore import ReleaseWrite, is_acquire, reduction_name, satisfied
+
+_MANY = 8  # values from which a packet is worth more than one look
 
 EngineFactory = Callable[[int, int], Engine]  # (class id, token) -> the engine bound by SET_OBJECT
 
@@ -134,17 +136,32 @@ class HostEngine:
         if entry.conditional:
             raise UnsupportedError("a conditionally fetched ring entry has no model")
         data = self._machine.memory.read(entry.va, entry.dwords * 4)
-        methods = decode(data, channel.decoder)
-        submission = Submission(channel.token, channel.get, raw, entry, tuple(methods))
-        self._machine.notify("on_entry", channel, entry, submission.methods)
-        for method in methods:
-            channel.current = method
-            engine = self._engine(channel, method)
-            engine.submission = submission
-            steps = engine.execute(method)
-            if steps is not None:
-                yield from steps
+        before = channel.decoder.copy()
+        packets = parse(data, channel.decoder)
+        submission = Submission(channel.token, channel.get, raw, entry, tuple(packets), before)
+        if self._machine.watched("on_entry"):
+            self._machine.notify("on_entry", channel, entry, submission.methods)
+        for packet in packets:
+            left = self._take(channel, packet, submission) if len(packet.values) >= _MANY else packet
+            for method in resolve(left, channel.decoder):
+                channel.current = method
+                engine = self._engine(channel, method)
+                engine.submission = submission
+                steps = engine.execute(method)
+                if steps is not None:
+                    yield from steps
         channel.current = None
+
+    @staticmethod
+    def _take(channel: Channel, packet: Packet, submission: Submission) -> Packet:
+        """Let the engine carry out as much of a long packet as it can at once; what is left of it."""
+        engine = channel.bound.get(packet.subchannel)
+        first = next(resolve(packet, channel.decoder), None)
+        if engine is None or first is None or first.address < HOST_METHOD_END:
+            return packet
+        channel.current = first
+        engine.submission = submission
+        return packet.after(engine.take(first, packet))
 
     def _engine(self, channel: Channel, method: Method) -> Engine:
         if SET_OBJECT < method.address < HOST_METHOD_END:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import struct
 
 from warpath.command.methods import Method
+from warpath.command.pushbuffer import Op, Packet
 from warpath.errors import FormatError, UnsupportedError
 from warpath.frontend.engine import Copy, Engine, Machine, field_name, require
 from warpath.frontend.semaphore import ReleaseWrite, reduction_name
@@ -57,6 +58,18 @@ class InlineEngine(Engine):
         self._left -= 1
         if not self._left:
             self._store()
+
+    def take(self, first: Method, packet: Packet) -> int:
+        """Data words, as many as are expected."""
+        repeated = packet.op in (Op.NON_INCREASING, Op.OLD_NON_INCREASING)
+        if not repeated or first.spec is None or first.spec.name != "LOAD_INLINE_DATA":
+            return super().take(first, packet)
+        taken = min(self._left, len(packet.values))
+        self._words += packet.values[:taken]
+        self._left -= taken
+        if taken and not self._left:
+            self._store()
+        return taken
 
     def _store(self) -> None:
         width, height = self.value("LINE_LENGTH_IN"), self.value("LINE_COUNT")

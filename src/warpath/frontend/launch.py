@@ -108,13 +108,14 @@ def residency(spec: Gpu, work: GridWork) -> Occupancy:
     return found
 
 
-def addressable_shared(spec: Gpu, work: GridWork) -> int:
-    """Bytes of shared memory that a program's addresses may reach from 0 on.
+def split_shared(spec: Gpu, work: GridWork) -> tuple[int, int]:
+    """(bytes of shared memory that a program's addresses may reach from 0 on, bytes beyond them).
 
     Compute capability 8.x keeps the driver's reserve where program addresses do not reach.
     """
     reserve = spec.sm.shared_reserved_bytes if spec.sm.major < _RESERVE_FIRST_SINCE else 0
-    return max(work.shared - reserve, 0)
+    reserve = min(reserve, work.shared)
+    return work.shared - reserve, reserve
 
 
 def read_constants(memory: Memory, work: GridWork) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import shutil
@@ -24,6 +25,8 @@ IDLE_SECONDS = 0.005
 DRAIN_SECONDS = 0.2
 MAX_DEPTH = 32  # calls served while another call waits
 _CREDENTIALS = struct.Struct("3i")
+_PREFIX = "warpath-"
+_STALE_SECONDS = 60  # a younger directory may belong to a server that has not locked it yet
 
 
 class ProgramEnded(Exception):
@@ -59,10 +62,29 @@ class Service(Protocol):
 
 
 def private_directory() -> Path:
-    """A new directory only this user can enter, in memory where possible."""
+    """A new directory only this user can enter, in memory where possible.
+
+    Also removes those whose server was killed: a server holds a lock on its directory.
+    """
     shared = Path("/dev/shm")
-    where = shared if os.access(shared, os.W_OK | os.X_OK) else None
-    return Path(tempfile.mkdtemp(prefix="warpath-", dir=where))
+    where = shared if os.access(shared, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+    for old in where.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - old.stat().st_mtime > _STALE_SECONDS:
+                os.close(lock_directory(old))
+                shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=where))
+
+
+def lock_directory(path: Path) -> int:
+    """A descriptor that holds the lock on a directory; BlockingIOError when another process holds it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def parent_of(pid: int) -> int:
@@ -88,6 +110,7 @@ class Server:
 
     def __init__(self, service: Service, descriptor: int) -> None:
         self.directory = private_directory()
+        self._lock = lock_directory(self.directory)
         self.path = self.directory / "s"
         self.ended = False  # the started program is no more
         self.root = 0
@@ -185,6 +208,7 @@ class Server:
         self._listener.close()
         self._poll.close()
         shutil.rmtree(self.directory, ignore_errors=True)
+        os.close(self._lock)
 
     def _alive(self) -> bool:
         self.pump(0.0)
