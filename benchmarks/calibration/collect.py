@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-TIMED = ("latency", "issue", "lsu", "icache", "front", "memory")
+TIMED = ("latency", "issue", "lsu", "icache", "front", "memory", "scatter")
 PROFILED = ("launch", "bandwidth", "atomics")
 METRICS = (
     "gpu__time_duration.sum",

@@ -17,9 +17,10 @@
 #include <unistd.h>
 
 #include "interposer.h"
+#include "interposer_classes.h"
 #include "interposer_uvm.h"
 
-enum { kMostFds = 1 << 16, kMajor = 195, kXfer = 0xd3, kMostParams = 64 << 10, kAssumed = 512 };
+enum { kMostFds = 1 << 16, kMajor = 195, kXfer = 0xd3, kMostParams = 64 << 10 };
 
 static _Atomic uint8_t devices[kMostFds];
 static _Atomic uint64_t ioctls;
@@ -226,20 +227,23 @@ static void add_block(struct blocks* blocks, uint64_t address, uint64_t size, ui
 static void add_parameters(struct blocks* blocks) {
   uint64_t at = blocks->structure;
   uint32_t size = blocks->structure_size;
-  struct {
-    uint64_t pointer;
-    uint32_t first, second;  // the words after the pointer, and 8 bytes on
-  } part;
+  uint64_t pointer;
   uint8_t raw[48];
   if (size < 32 || size > sizeof raw || !wpt_peek(raw, at, size)) return;
-  memcpy(&part.pointer, raw + 16, 8);
-  memcpy(&part.first, raw + 24, 4);
+  memcpy(&pointer, raw + 16, 8);
   if (blocks->number == 0x2a) {
-    add_block(blocks, part.pointer, part.first, kReadable);
+    uint32_t stated;
+    memcpy(&stated, raw + 24, 4);
+    add_block(blocks, pointer, stated, kReadable);
   } else if (blocks->number == 0x2b) {
-    uint32_t stated = 0;
+    uint32_t class_id, stated = 0;
+    memcpy(&class_id, raw + 12, 4);
     if (size == 48) memcpy(&stated, raw + 32, 4);
-    add_block(blocks, part.pointer, stated != 0 ? stated : kAssumed, stated != 0 ? kReadable : kAssumedSize);
+    if (stated != 0) {
+      add_block(blocks, pointer, stated, kReadable);
+    } else {
+      add_block(blocks, pointer, class_size(class_id), kAssumedSize);
+    }
   }
 }
 

@@ -58,6 +58,7 @@ struct options {
   bool doorbell;
   bool memory;
   bool calls;
+  bool wide_channel;  // driver branch 610 and later: a handle precedes hUserdMemory
 };
 
 extern struct options wpt_options;

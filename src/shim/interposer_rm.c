@@ -10,7 +10,6 @@
 enum { kAlloc = 0x2b, kMapMemory = 0x4e, kControlCall = 0x2a };
 enum { kMostChannels = 1024, kMostMappings = 4096, kMostUsermode = 64 };
 enum { kGetToken = 0xc36f0108u, kFirstUsermode = 0xc361 };
-enum { kMovedUserd = 376 };  // size of the channel parameters from which a handle precedes hUserdMemory (branch 610)
 
 struct mapping {
   uint32_t client, handle;
@@ -45,13 +44,13 @@ static uint64_t wide(uint64_t address, size_t offset) {
   return value;
 }
 
-static void add_channel(uint32_t client, uint32_t handle, uint64_t params, uint32_t size) {
+static void add_channel(uint32_t client, uint32_t handle, uint64_t params) {
   unsigned at = atomic_load(&channel_count);
   if (at == kMostChannels) {
     wpt_note("more channels than the recorder has room for: their rings are not recorded");
     return;
   }
-  size_t shift = size == kMovedUserd ? 4 : 0;
+  size_t shift = wpt_options.wide_channel ? 4 : 0;
   channels[at] = (struct channel){.client = client, .handle = handle};
   channels[at].ring = wide(params, 8);
   channels[at].entries = word(params, 16);
@@ -65,7 +64,7 @@ static void on_alloc(uint64_t structure, size_t size) {
   uint32_t client = word(structure, 0), handle = word(structure, 8), class_id = word(structure, 12);
   uint64_t params = wide(structure, 16);
   if ((class_id & 0xff) == 0x6f && params != 0) {
-    add_channel(client, handle, params, word(structure, 32));
+    add_channel(client, handle, params);
   } else if ((class_id & 0xff) == 0x61 && class_id >= kFirstUsermode && usermode_count < kMostUsermode) {
     usermode[usermode_count++] = (struct pending){-1, client, handle};
   }

@@ -217,6 +217,38 @@ def test_spin_lock_inside_a_warp_finishes() -> None:
     assert memory.read(DATA, 8) == struct.pack("<II", 0, 320)
 
 
+@pytest.mark.parametrize(("mark", "state"), [("", "done"), (".RECONVERGENT", "running")])
+def test_only_unmarked_barriers_let_the_holder_of_a_lock_pass(mark: str, state: str) -> None:
+    memory = new_memory()
+    memory.alloc(DATA, 256, 1)
+    made = run(
+        f"""
+        MOV R2,c[0x0][0x160]
+        MOV R3,c[0x0][0x164]
+        MOV R8,RZ
+        MOV R9,0x1
+        BSSY{mark} B0,=out
+        again:
+        YIELD
+        ATOMG.E.CAS.STRONG.GPU PT,R4,[R2],R8,R9
+        ISETP.NE.AND P0,PT,R4,RZ,PT
+        @P0 BRA =again
+        BSYNC{mark} B0
+        out:
+        LDG.E.STRONG.SYS R5,[R2.64+0x4]
+        IADD3 R5,R5,0x1,RZ
+        STG.E.STRONG.SYS [R2.64+0x4],R5
+        ATOMG.E.EXCH.STRONG.GPU PT,RZ,[R2.64],RZ
+        """,
+        memory=memory,
+        words=pair(DATA),
+        budget=1000,
+        sm=100,
+    )
+    assert made.state == state
+    assert memory.read(DATA + 4, 4) == struct.pack("<I", 32 if state == "done" else 0)
+
+
 def test_waiting_for_another_group_without_a_yield_finishes() -> None:
     # Lane 0 waits at the lower pc for a word that the others store behind the loop.
     made = run(

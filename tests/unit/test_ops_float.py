@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from itertools import product
 
 import pytest
@@ -161,3 +162,21 @@ def test_division_check_sends_hard_cases_to_the_slow_path() -> None:
     a, b = [0x40400000, 0x7F800000, 0x3F800000, 0x3F800000, 0x00000001, 0x7E800000, 0x40400000, 0x00FFFFFF] * 4, [
         0x40000000, 0x3F800000, 0x00000001, 0x7F800000, 0x3F800000, 0x00900000, 0x7F000000, 0x7E000000] * 4  # fmt: skip
     assert run("FCHK P0,R10,R11", ["P0"], inputs=[a, b]).registers["P0"] == [0, 1, 1, 1, 1, 1, 1, 1] * 4
+
+
+@pytest.mark.parametrize(("scale", "factor"), [("D2", 0.5), ("D4", 0.25), ("D8", 0.125), ("M2", 2), ("M4", 4), ("M8", 8)])
+def test_products_are_scaled_before_the_only_rounding(scale: str, factor: float) -> None:
+    want = [scaled(a, b, factor) for a, b in PAIRS]
+    check(one(f"FMUL.{scale} R20,R10,R11", A, B), want, A, B)
+
+
+def scaled(a: int, b: int, factor: float) -> int:
+    """a * b * factor: exact in binary64, then rounded once by `struct`."""
+    x, y = struct.unpack("<2f", struct.pack("<2I", a, b))
+    value = x * y * factor
+    if value != value:
+        return NAN
+    try:
+        return int.from_bytes(struct.pack("<f", value), "little")
+    except OverflowError:
+        return 0x7F800000 | (0x80000000 if value < 0 else 0)

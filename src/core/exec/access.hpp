@@ -23,6 +23,22 @@ void narrow_addresses(const Warp& warp, const Operand& op, u32 mask, Row& out);
 // allocation.
 u8* translate(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row64& address);
 
+// As narrow_addresses(), and whether all of them are aligned and inside the first `size` bytes: one pass over the lanes.
+template <u32 kBytes>
+inline bool narrow_addresses_within(const Warp& warp, const Operand& op, u32 size, Row& out) {
+  const u32 uniform = static_cast<u32>(op.value) + warp.ureg[op.ureg];
+  const u32* row = warp.read_row(op.reg);
+  const u32 scale = op.scale;
+  u32 low_bits = 0, highest = 0;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const u32 address = row[lane] * scale + uniform;
+    out.v[lane] = address;
+    highest = highest > address ? highest : address;
+    low_bits |= address;
+  }
+  return size >= kBytes && highest <= size - kBytes && low_bits % kBytes == 0;
+}
+
 // Faults unless every lane of `mask` lies inside the CTA's shared memory and is aligned.
 void check_shared(const Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access,
                   const Row& offset);

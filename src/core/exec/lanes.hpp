@@ -130,6 +130,12 @@ template <class Kind, class Offset>
 inline void scatter(u8* base, const Offset* offset, u32 mask, const Row* rows) {
   LaneMajor<Kind> values;
   rows_to_lanes(rows, values);
+  if (mask == kFullMask) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      std::memcpy(base + offset[lane], values.bytes + lane * Kind::kBytes, Kind::kBytes);
+    }
+    return;
+  }
   for_lanes(mask, [&](u32 lane) {
     std::memcpy(base + offset[lane], values.bytes + lane * Kind::kBytes, Kind::kBytes);
   });

@@ -48,6 +48,10 @@ u32 complete_warpsync(const Warp& warp) {
 
 // Lanes of `mask` at the lowest pc not below `floor`; `pc` receives it (kNoPc when there are none).
 u32 lowest_group(const Warp& warp, u32 mask, u32 floor, u32& pc) {
+  pc = warp.lane_pc[lowest_lane(mask)];
+  u32 different = 0;
+  for (int lane = 0; lane < kLanes; ++lane) different |= (mask >> lane) & 1 ? warp.lane_pc[lane] ^ pc : 0;
+  if (different == 0 && pc >= floor) return mask;  // nearly always: all stand together
   pc = kNoPc;
   u32 group = 0;
   for_lanes(mask, [&](u32 lane) {
@@ -71,6 +75,7 @@ bool select_group(Warp& warp) {
   if (warp.at_convergence != 0) {
     const u32 released = complete_convergence(warp);
     warp.at_convergence &= ~released;
+    warp.soft &= ~released;
     warp.ready |= released;
   }
   while (warp.at_warpsync != 0) {
@@ -96,12 +101,17 @@ bool select_group(Warp& warp) {
 }
 
 void rotate_group(Warp& warp) {
+  if (warp.ready == 0) {
+    warp.ready = warp.soft;
+    warp.at_convergence &= ~warp.soft;
+    warp.soft = 0;
+  }
   if (warp.ready == 0) return;
   u32 pc;
   u32 group = lowest_group(warp, warp.ready, warp.pc, pc);
   if (group == 0) group = lowest_group(warp, warp.ready, 0, pc);
-  for_lanes(warp.active, [&](u32 lane) { warp.lane_pc[lane] = warp.pc; });
   warp.ready |= warp.active;
+  warp.park(warp.active);
   activate(warp, group, pc);
 }
 

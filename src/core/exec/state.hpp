@@ -39,6 +39,7 @@ struct Warp {
   u32 exited = 0;          // lanes that are gone (includes lanes never launched)
   u32 ready = 0;           // lanes outside the running group that could run
   u32 at_convergence = 0;  // lanes waiting in BSYNC
+  u32 soft = 0;            // lanes of at_convergence that need not be waited for when a group gives way
   u32 at_warpsync = 0;     // lanes waiting in WARPSYNC
   u32 at_barrier = 0;      // lanes waiting in BAR
   u32 exclusive = 0;       // lanes of at_warpsync that must go on as a group of their own
@@ -51,12 +52,19 @@ struct Warp {
   Worker* worker = nullptr;  // the host thread running it: counters, scratch
   u8* local = nullptr;       // local memory of the 32 lanes, word-interleaved: word w of lane l at (w * 32 + l) * 4
   u32 lane_pc[kLanes] = {};
-  u8 lane_wait[kLanes] = {};   // which convergence barrier or CTA barrier the lane waits at
+  u8 lane_wait[kLanes] = {};   // which convergence barrier a lane of at_convergence waits at
+  u32 barrier_lanes[16] = {};  // lanes of at_barrier by CTA barrier
   u32 sync_mask[kLanes] = {};  // mask given to WARPSYNC
   // B0..B15, per lane: the lanes that BSSY was executed with. Per lane, since two groups may use one name at once.
   Row convergence[kConvergenceBarriers] = {};
   Row rpc[2] = {};     // Rpc.LO and Rpc.HI: the return-address register, which compilers also use to park a value
   u32 ureg[256] = {};  // UR0..; [255] is URZ and stays zero
+
+  // Lanes of `mask` stop here and continue at `pc`.
+  void park(u32 mask) {
+    for (int lane = 0; lane < kLanes; ++lane) lane_pc[lane] = (mask >> lane) & 1 ? pc : lane_pc[lane];
+    active &= ~mask;
+  }
 
   const u32* read_row(u16 reg) const { return rows[reg == kRZ ? kZeroRow : kFirstRow + reg].v; }
   u32* write_row(u16 reg) { return rows[reg == kRZ ? kTrashRow : kFirstRow + reg].v; }

@@ -1,6 +1,8 @@
 // binary32 arithmetic: FADD, FMUL, FFMA and their packed forms, in every rounding, with .FTZ and .SAT.
 #include "ops/floating.hpp"
 
+#include <cmath>
+
 #include "ops/families.hpp"
 
 namespace warpath {
@@ -89,6 +91,40 @@ void pick_arith(const InstrText& text, Instr& out) {
   }
 }
 
+// Flags of a scaled product, above the two bits of the rounding; the exponent is stored with an offset.
+constexpr u32 kScaledFtz = 4, kScaledSat = 8, kScaleShift = 4;
+constexpr i32 kScaleOffset = 8;
+
+// FMUL.D2 .. .M8: the exact product is scaled by a power of two before the only rounding.
+void exec_scaled(Warp& warp, const Instr& in, u32 mask) {
+  Row sa, sb, result;
+  const u32* a = float32(warp, slot(in, kA), sa);
+  const u32* b = float32(warp, slot(in, kB), sb);
+  const Round mode = static_cast<Round>(in.flags & 3);
+  const bool flush = in.flags & kScaledFtz;
+  const double scale = std::ldexp(1.0, static_cast<i32>(in.flags >> kScaleShift) - kScaleOffset);
+  for (int i = 0; i < kLanes; ++i) {
+    const double x = as_float(flush ? flush32(a[i]) : a[i]), y = as_float(flush ? flush32(b[i]) : b[i]);
+    const double product = x * y * scale;  // exact: 48 bits, exponents far inside binary64
+    u32 bits = product != product ? kNan32 : static_cast<u32>(round_to(kBinary32, product, mode));
+    if (flush) bits = flush32(bits);
+    result.v[i] = in.flags & kScaledSat ? saturate32(bits) : bits;
+  }
+  store32(warp, in.operands[0], result.v, mask);
+}
+
+// The exponent that a scale modifier stands for, 0 without one.
+i32 scale_exponent(const InstrText& text) {
+  static constexpr struct {
+    const char* name;
+    i32 exponent;
+  } kScales[] = {{"D2", -1}, {"D4", -2}, {"D8", -3}, {"M2", 1}, {"M4", 2}, {"M8", 3}};
+  for (const auto& scale : kScales) {
+    if (text.has(scale.name)) return scale.exponent;
+  }
+  return 0;
+}
+
 // The lower or upper half of a packed pair of binary32 values.
 Operand half_operand(const Operand& op, int half) {
   Operand part = op;
@@ -132,7 +168,7 @@ constexpr Latency kFixed = Latency::Fixed;
 
 constexpr OpDecl kOps[] = {
     {"FADD", "FTZ SAT RM RP RZ", Pipe::Fma, kFixed, bind_fadd},
-    {"FMUL", "FTZ SAT RM RP RZ", Pipe::Fma, kFixed, bind_fmul},
+    {"FMUL", "FTZ SAT RM RP RZ D2 D4 D8 M2 M4 M8", Pipe::Fma, kFixed, bind_fmul},
     {"FFMA", "FTZ SAT RM RP RZ", Pipe::Fma, kFixed, bind_ffma},
     {"FADD2", "FTZ RM RP RZ", Pipe::Fma, kFixed, bind_packed},
     {"FMUL2", "FTZ RM RP RZ", Pipe::Fma, kFixed, bind_packed},
@@ -158,6 +194,11 @@ std::string bind_fadd(const InstrText& text, Instr& out) {
 std::string bind_fmul(const InstrText& text, Instr& out) {
   if (match_float_slots(text, out, {"dab"}) < 0) return refuse_operands(text);
   pick_arith<Arith::Mul>(text, out);
+  if (const i32 exponent = scale_exponent(text); exponent != 0) {
+    out.flags = static_cast<u32>(rounding(text)) | (text.has("FTZ") ? kScaledFtz : 0) |
+                (text.has("SAT") ? kScaledSat : 0) | static_cast<u32>(exponent + kScaleOffset) << kScaleShift;
+    out.exec = exec_scaled;
+  }
   return "";
 }
 

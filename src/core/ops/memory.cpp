@@ -207,9 +207,22 @@ void exec_st(Warp& warp, const Instr& in, u32 mask) {
   }
 }
 
+// The common case of a full warp's access with a register base, checked while the addresses are made.
+template <class Kind>
+bool plain_shared(Warp& warp, const Operand& op, u32 mask, Row& offset) {
+  if (mask != kFullMask || op.base_uniform || warp.worker->observe) return false;
+  const u32 size = static_cast<u32>(warp.cta->shared.size());
+  return narrow_addresses_within<Kind::kBytes>(warp, op, size, offset);
+}
+
 template <class Kind>
 void exec_lds(Warp& warp, const Instr& in, u32 mask) {
   Row offset;
+  if (plain_shared<Kind>(warp, in.operands[1], mask, offset)) {
+    Destination<Kind> out(warp, in.operands[0].reg);
+    gather<Kind>(warp.cta->shared.data(), offset.v, mask, out.rows);
+    return;
+  }
   narrow_addresses(warp, in.operands[1], mask, offset);
   Destination<Kind> out(warp, in.operands[0].reg);
   load_shared<Kind>(warp, in, mask, offset, out.rows);
@@ -218,8 +231,13 @@ void exec_lds(Warp& warp, const Instr& in, u32 mask) {
 template <class Kind>
 void exec_sts(Warp& warp, const Instr& in, u32 mask) {
   Row offset;
-  narrow_addresses(warp, in.operands[0], mask, offset);
   Row scratch[Kind::kRegisters];
+  if (plain_shared<Kind>(warp, in.operands[0], mask, offset)) {
+    warp.cta->shared_written = true;
+    scatter<Kind>(warp.cta->shared.data(), offset.v, mask, store_source<Kind>(warp, in.operands[1], scratch));
+    return;
+  }
+  narrow_addresses(warp, in.operands[0], mask, offset);
   store_shared<Kind>(warp, in, mask, offset, store_source<Kind>(warp, in.operands[1], scratch));
 }
 

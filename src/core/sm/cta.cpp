@@ -13,8 +13,7 @@ namespace {
 u32 counted_threads(const Cta& cta, u32 id) {
   u32 threads = cta.barriers[id].arrived;
   for (const Warp& warp : cta.warps) {
-    u32 here = 0;
-    for_lanes(warp.at_barrier, [&](u32 lane) { here += warp.lane_wait[lane] == id ? 1 : 0; });
+    const u32 here = static_cast<u32>(__builtin_popcount(warp.barrier_lanes[id]));
     if (here == 0) continue;
     const u32 gone = static_cast<u32>(__builtin_popcount(warp.exited));
     threads += here + gone == kLanes ? kLanes : here;
@@ -25,9 +24,9 @@ u32 counted_threads(const Cta& cta, u32 id) {
 void release(Cta& cta, u32 id) {
   CtaBarrier& barrier = cta.barriers[id];
   for (Warp& warp : cta.warps) {
-    u32 here = 0;
-    for_lanes(warp.at_barrier, [&](u32 lane) { here |= warp.lane_wait[lane] == id ? 1u << lane : 0u; });
+    const u32 here = warp.barrier_lanes[id];
     if (here == 0) continue;
+    warp.barrier_lanes[id] = 0;
     warp.at_barrier &= ~here;
     warp.ready |= here;
     warp.barrier_count = barrier.votes;
@@ -82,8 +81,9 @@ void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank
     warp.pc = spec.entry;
     warp.active = lanes == kLanes ? kFullMask : (1u << lanes) - 1;
     warp.exited = ~warp.active;
-    warp.ready = warp.at_convergence = warp.at_warpsync = warp.at_barrier = warp.exclusive = 0;
+    warp.ready = warp.at_convergence = warp.at_warpsync = warp.at_barrier = warp.exclusive = warp.soft = 0;
     warp.trips = 0;
+    std::fill_n(warp.barrier_lanes, kCtaBarriers, 0u);
     warp.cta = this;
     warp.worker = &worker;
     warp.banks = banks;
@@ -105,12 +105,9 @@ void barrier_arrive(Warp& warp, u32 mask, u32 id, u32 expected, BarrierMode mode
     barrier.mode = mode;
     barrier.votes += static_cast<u32>(__builtin_popcount(votes & mask));
     barrier.all = barrier.all && (votes & mask) == mask;
-    for_lanes(mask, [&](u32 lane) {
-      warp.lane_wait[lane] = static_cast<u8>(id);
-      warp.lane_pc[lane] = warp.pc;
-    });
+    warp.park(mask);
+    warp.barrier_lanes[id] |= mask;
     warp.at_barrier |= mask;
-    warp.active &= ~mask;
   }
   complete_if_full(cta, id);
 }

@@ -13,7 +13,7 @@ using Field = std::pair<const char*, u32 TimingParams::*>;
 constexpr std::array kFields = {
     FIELD(sm_clock_khz), FIELD(sms), FIELD(gpcs), FIELD(max_warps), FIELD(sub_partitions), FIELD(register_banks),
     FIELD(register_reads), FIELD(branch_redirect), FIELD(exit_resolve), FIELD(exit_drain), FIELD(pipe_ahead),
-    FIELD(keep_same), FIELD(l0i_lines), FIELD(l1i_lines), FIELD(l1i_latency), FIELD(l2i_latency),
+    FIELD(l0i_lines), FIELD(l1i_lines), FIELD(l1i_latency), FIELD(l2i_latency),
     FIELD(dram_i_latency), FIELD(prefetch_lines), FIELD(prefetch_interval), FIELD(imc_lines), FIELD(imc_latency),
     FIELD(idc_latency), FIELD(mio_credits), FIELD(mio_latency), FIELD(mio_interval), FIELD(operand_interval_256),
     FIELD(misc_interval), FIELD(data_interval), FIELD(lsu_interval), FIELD(special_latency), FIELD(constant_latency), FIELD(shuffle_latency),

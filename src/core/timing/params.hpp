@@ -26,7 +26,6 @@ struct TimingParams {
   // issue
   ClassParams classes[kIssueClasses];
   u32 register_banks = 0, register_reads = 0, branch_redirect = 0, exit_resolve = 0, exit_drain = 0, pipe_ahead = 0;
-  u32 keep_same = 0;  // greedy: the warp that issued last goes first
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
       prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0;

@@ -15,6 +15,12 @@ constexpr Stall throttle_reason(IssueClass c) {
   }
 }
 
+// Whether `slot` goes before `than`: the younger CTA first, and of its warps the one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than) {
+  const u32 own = part.age[slot], other = part.age[than];
+  return own != other ? own > other : part.issued[slot] < part.issued[than];
+}
+
 }  // namespace
 
 TimedSm::TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters)
@@ -63,7 +69,7 @@ void TimedSm::start(std::unique_ptr<Cta> cta, Cycle at) {
     part.occupied |= 1u << slot;
     part.live |= 1u << slot;
     part.warp[slot] = number;
-    part.age[slot] = params_.keep_same >= 3 ? next_age_ : next_age_++;
+    part.age[slot] = next_age_;
     timed.waits.begin(timed.started);
     ready_stage(timed, timed.started, false);
   }
@@ -94,19 +100,7 @@ void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
   }
 }
 
-bool TimedSm::better(const SubPartition& part, u32 slot, u32 than) const {
-  const u32 a = part.age[slot], b = part.age[than];
-  switch (params_.keep_same) {
-    case 2: return part.issued[slot] < part.issued[than];
-    case 3: return a != b ? a < b : part.issued[slot] < part.issued[than];
-    case 4: return a != b ? a > b : part.issued[slot] < part.issued[than];
-    case 5: return a != b ? a < b : part.issued[slot] > part.issued[than];
-    case 6: return a != b ? a > b : part.issued[slot] > part.issued[than];
-    default: return a > b;
-  }
-}
-
-// One cycle of a sub-partition: the warp that issued last if it can, else the youngest that can.
+// One cycle of a sub-partition: the first of the warps that can issue does.
 void TimedSm::step(SubPartition& part, Cycle now) {
   if (now < part.port_free) {
     part.next = part.port_free;
@@ -132,20 +126,13 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (chosen == kMaxSlots || better(part, slot, chosen)) chosen = slot;
-    if (params_.keep_same == 1 && slot == part.last) {
-      chosen = slot;
-      ready += static_cast<u32>(__builtin_popcount(rest & (rest - 1)));
-      later = now + 1;
-      break;
-    }
+    if (chosen == kMaxSlots || goes_before(part, slot, chosen)) chosen = slot;
   }
   if (chosen == kMaxSlots) {
     part.next = later;
     return;
   }
   part.next = ready > 1 ? now + 1 : later;
-  part.last = chosen;
   part.issued[chosen] = now;
   issue(part, chosen, now);
   part.next = std::max(part.next, part.port_free);

@@ -90,7 +90,6 @@ class TimedSm {
 
   // sm.cpp: issue
   void start(std::unique_ptr<Cta> cta, Cycle at);
-  bool better(const SubPartition& part, u32 slot, u32 than) const;
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
   void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);

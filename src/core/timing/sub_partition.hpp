@@ -32,12 +32,11 @@ struct SubPartition {
   u32 occupied = 0;  // slots holding a warp
   u32 live = 0;   // those whose warp can still issue
   u32 seen = 0;   // slots that were found ready and whose pipe wait is being measured
-  u32 last = kMaxSlots;
   Cycle next = kNever;
   Cycle port_free = 0;  // the issue port: a register bank conflict holds it
   std::array<Cycle, kMaxSlots> wake{};
   std::array<u8, kMaxSlots> issue{};    // IssueClass of the next instruction
-  std::array<u32, kMaxSlots> age{};     // larger is younger
+  std::array<u32, kMaxSlots> age{};     // of its CTA: larger is younger
   std::array<Cycle, kMaxSlots> issued{};  // when the warp last issued
   std::array<u64, kMaxSlots> busy_at{};  // class_busy when the warp became ready
   std::array<u16, kMaxSlots> warp{};    // index among the SM's warps

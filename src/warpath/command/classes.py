@@ -25,9 +25,12 @@ class Field:
     names: Mapping[int, str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MethodSpec:
-    """A method as the class header declares it; `index` is the element of a method array, else None."""
+    """A method as the class header declares it; `index` is the element of a method array, else None.
+
+    There is one object for each method, so they are compared by identity.
+    """
 
     name: str
     address: int
@@ -38,10 +41,6 @@ class MethodSpec:
     def label(self) -> str:
         """`LAUNCH_DMA`, or `LOAD_INLINE_QMD_DATA(3)` for an array element."""
         return self.name if self.index is None else f"{self.name}({self.index})"
-
-    def field(self, name: str) -> Field | None:
-        """The field called `name`."""
-        return next((field for field in self.fields if field.name == name), None)
 
     def decode(self, value: int) -> dict[str, int]:
         """Field name to field value."""

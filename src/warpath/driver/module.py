@@ -264,6 +264,11 @@ class Function:
     non_portable_cluster: bool = False
 
     @property
+    def settings(self) -> tuple[Hashable, ...]:
+        """Its name and what the program set on it."""
+        return (self.name, self.max_dynamic_shared, self.carveout, self.cluster, self.non_portable_cluster)
+
+    @property
     def kernel(self) -> Kernel:
         """What the cubin says about it; error 209 or 98 when this GPU has no code for it."""
         return self.module.kernel(self.name)

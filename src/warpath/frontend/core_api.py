@@ -74,6 +74,7 @@ class GridFactory(Protocol):
         blocks_per_sm: int,
         count: bool,
         warps_per_sm: int,
+        shared_reserved: int,
         /,
     ) -> Grid:
         """A grid ready to step."""

@@ -19,6 +19,7 @@ from warpath.frontend.engine import Machine, Steps, Submission
 from warpath.frontend.execution import Executor
 from warpath.frontend.launch import Launch, Windows
 from warpath.frontend.semaphore import ReleaseWrite, reduction_name
+from warpath.gpu.occupancy import Occupancy
 from warpath.gpu.spec import Gpu
 
 _WORDS = {Structure.FOUR_WORDS: 4, Structure.ONE_WORD: 1, Structure.TWO_WORDS: 2}
@@ -63,6 +64,7 @@ class Distributor:
         self._spec = spec
         self._slots: dict[int, _Slot] = {}
         self._count = 0
+        self._occupancies: dict[tuple[tuple[int, int, int], int, int, int], Occupancy] = {}
 
     @property
     def waiting(self) -> list[int]:
@@ -143,10 +145,16 @@ class Distributor:
             qmd=slot.qmd,
             work=slot.work,
             windows=context.windows,
-            occupancy=launches.residency(self._spec, slot.work),
+            occupancy=self._residency(slot.work),
             layout=self._spec.cbank0,
             constants=launches.read_constants(self._machine.memory, slot.work),
         )
+
+    def _residency(self, work: GridWork) -> Occupancy:
+        shape = (work.block, work.registers, work.shared, work.barriers)
+        if shape not in self._occupancies:
+            self._occupancies[shape] = launches.residency(self._spec, work)
+        return self._occupancies[shape]
 
 
 def qmd_bytes(compute_class: int) -> int:

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
+from warpath.command.classes import MethodSpec
 from warpath.command.gpfifo import Entry
 from warpath.command.methods import Method
 from warpath.command.pushbuffer import DecoderState, Packet, resolve
 from warpath.errors import UnsupportedError
 from warpath.frontend.core_api import Memory
 from warpath.frontend.semaphore import Clock, ReleaseWrite, release
+
+
+_READINGS = 4096  # (method, value, field) readings remembered: the same few come again with every launch
 
 
 class Progress(Enum):
@@ -154,11 +158,16 @@ class Engine:
 def field_name(method: Method, field_: str) -> str:
     """The header's name for the value of a field, or the number as text; empty when there is no such field."""
     assert method.spec is not None
-    spec = method.spec.field(field_)
-    if spec is None:
-        return ""
-    value = spec.bits.get(method.value)
-    return spec.names.get(value, str(value))
+    return _field_name(method.spec, method.value, field_)
+
+
+@lru_cache(_READINGS)
+def _field_name(spec: MethodSpec, value: int, name: str) -> str:
+    for field_ in spec.fields:
+        if field_.name == name:
+            number = field_.bits.get(value)
+            return field_.names.get(number, str(number))
+    return ""
 
 
 def require(method: Method, **expected: str) -> None:

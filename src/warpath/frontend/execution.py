@@ -98,7 +98,7 @@ class Executor:
 
     def _grid(self, launch: Launch) -> Any:
         work = launch.work
-        shared, _ = split_shared(self._spec, work)
+        shared, reserved = split_shared(self._spec, work)
         return self._core.Grid(
             self._machine.memory,
             self.program(work.program_va),
@@ -115,4 +115,5 @@ class Executor:
             launch.occupancy.blocks_per_sm,
             self._options.count,
             self._spec.sm.max_warps,
+            reserved,
         )

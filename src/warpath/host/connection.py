@@ -26,6 +26,8 @@ RECEIVE = 1 << 16
 # How long a blocking receive waits before it looks whether the program still runs.
 PATIENCE = struct.pack("@ll", 1, 0)
 MAX_STRING = 1 << 16
+# Stores that travel with the next request or reply: few enough that their answers fit in the socket's buffer.
+MAX_POSTED_BYTES, MAX_POSTED = 32 << 10, 64
 
 
 class ConnectionLost(Exception):
@@ -47,6 +49,8 @@ class Connection:
         self.on_answer: Callable[[bytes], None] | None = None  # set while a worker runs a host function
         self._alive = alive
         self._reader = FrameReader()
+        self._posted = bytearray()  # frames to send ahead of the next one
+        self._unread = 0  # answers to posted frames that have not arrived
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, PATIENCE)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, PATIENCE)
 
@@ -70,15 +74,19 @@ class Connection:
 
     def receive(self) -> tuple[Kind, bytes] | None:
         """One frame if it is already here, reading from the socket at most once."""
-        ready = self._reader.next()
+        ready = self.pending()
         if ready is not None:
             return ready
         self._fill()
-        return self._reader.next()
+        return self.pending()
 
     def pending(self) -> tuple[Kind, bytes] | None:
-        """The next frame among bytes already received."""
-        return self._reader.next()
+        """The next frame among bytes already received, answers to posted frames left out."""
+        got = self._reader.next()
+        while self._unread and got is not None and got[0] is Kind.ANSWER:
+            self._unread -= 1
+            got = self._reader.next()
+        return got
 
     def _fill(self) -> None:
         try:
@@ -95,7 +103,8 @@ class Connection:
 
     def send(self, kind: Kind, payload: bytes = b"", descriptors: Sequence[int] = ()) -> None:
         """Send a frame, with file descriptors attached to its first bytes; ConnectionLost when nobody reads."""
-        data = memoryview(frame(kind, payload))
+        data = memoryview(bytes(self._posted) + frame(kind, payload))
+        self._posted.clear()
         try:
             if descriptors:
                 data = data[socket.send_fds(self.sock, [data], list(descriptors)) :]
@@ -151,9 +160,14 @@ class Connection:
         return self.ask(Kind.READ_STRING, words(address, MAX_STRING))[1].decode(errors="replace")
 
     def write(self, address: int, data: bytes) -> None:
-        """Store bytes in program memory."""
+        """Store bytes in program memory. Small ones travel with the next request or reply, in order."""
         for start in range(0, len(data), MAX_DATA):
-            self.ask(Kind.WRITE, words(address + start) + data[start : start + MAX_DATA])
+            payload = words(address + start) + data[start : start + MAX_DATA]
+            if self._unread < MAX_POSTED and len(self._posted) + len(payload) < MAX_POSTED_BYTES:
+                self._posted += frame(Kind.WRITE, payload)
+                self._unread += 1
+            else:
+                self.ask(Kind.WRITE, payload)
 
     def gather(self, pieces: Sequence[tuple[int, int]]) -> list[bytes]:
         """Several ranges (address, size) in one round trip per 4096 ranges or 1 MiB."""
