@@ -247,8 +247,8 @@ nb::dict counters(const Grid& grid) {
 
 void init_grid(Grid* self, Memory& memory, const Program& program, u64 entry_va, Dim3 grid, Dim3 block,
                u32 registers, u32 shared_bytes, u32 local_bytes, std::vector<std::pair<u64, u64>> const_banks,
-               u64 shared_window, u64 local_window, u32 sms, u32 blocks_per_sm, bool count,
-               u32 warps_per_sm, u32 shared_reserved) {
+               u64 shared_window, u64 local_window, u32 sms, u32 blocks_per_sm, bool count, u32 warps_per_sm,
+               u32 shared_reserved) {
   if (entry_va < program.base() || (entry_va - program.base()) % 16 != 0 ||
       entry_va - program.base() >= u64{program.size()} * 16) {
     throw std::invalid_argument("the entry address lies outside the program");
@@ -384,8 +384,7 @@ NB_MODULE(_core, m) {
       .def("__init__", init_grid, "memory"_a, "program"_a, "entry_va"_a, "grid"_a, "block"_a, "registers"_a,
            "shared_bytes"_a, "local_bytes"_a, "const_banks"_a, "shared_window"_a, "local_window"_a, "sms"_a,
            "blocks_per_sm"_a, "count"_a = false, "warps_per_sm"_a = 64, "shared_reserved"_a = 0,
-           nb::keep_alive<1, 2>(),
-           nb::keep_alive<1, 3>())
+           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
       .def_prop_ro("fault", fault)
       .def_prop_ro("notes", notes)

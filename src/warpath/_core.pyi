@@ -3,7 +3,7 @@
 Addresses and sizes are in bytes, program counters are byte offsets from the start of the program's code.
 """
 
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 class AccessError(ValueError):
@@ -35,7 +35,7 @@ class Memory:
     def read(self, va: int, size: int) -> bytes:
         """The bytes at `va`."""
 
-    def write(self, va: int, data: Buffer) -> None:
+    def write(self, va: int, data: bytes | bytearray | memoryview) -> None:
         """Store bytes."""
 
     def fill(self, va: int, value: int, size: int, width: int) -> None:

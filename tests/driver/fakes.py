@@ -104,9 +104,7 @@ class FakeGpu:
     def doorbell(self, token: int) -> None:
         self.rung.append(token)
 
-    def run(
-        self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None
-    ) -> None:
+    def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         while sum(self._step(channel) for channel in self.channels.values()):
             if until is not None and until():
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from warpath.container.elf import Elf
 from warpath.toolchain.locate import find_tools
 
 USAGE, UNSUPPORTED = 2, 3
+FATBIN_HEADER_BYTES, MEMBER_HEADER_BYTES = 16, 64
 KERNEL = """
 #include <cstdio>
 __global__ void kernel(int *p) { *p += 1; }
@@ -75,7 +77,7 @@ def test_no_host_compiler(tmp_path: Path) -> None:
         (b"", ("not an ELF program",)),
         (b"hello\n", ("not an ELF program", "hello")),
         (b"\x7fELF", ("cut off",)),
-        (b"\x7fELF" + bytes(100), ("ELF",)),
+        (b"\x7fELF" + bytes(100), ("64-bit",)),
     ],
 )
 def test_what_is_no_program(tmp_path: Path, content: bytes, words: tuple[str, ...]) -> None:
@@ -100,7 +102,15 @@ def test_an_unknown_board(program: Path) -> None:
 def test_the_runtime_linked_in(tmp_path: Path) -> None:
     path = tmp_path / "static"
     tools = find_tools()
-    command = [str(tools.nvcc), "-arch=sm_89", "-cudart", "static", "-o", str(path), str(source(tmp_path, KERNEL))]
+    command = [
+        str(tools.nvcc),
+        "-arch=sm_89",
+        "-cudart",
+        "static",
+        "-o",
+        str(path),
+        str(source(tmp_path, KERNEL)),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     one_line(warpath("run", path), USAGE, "nvcc -cudart shared")
 
@@ -114,11 +124,12 @@ def test_a_truncated_program(program: Path, tmp_path: Path, bytes_left: int) -> 
 
 
 def damaged(program: Path, path: Path, damage: Callable[[bytearray, int], None]) -> Path:
-    """A copy of the program after `damage(bytes, offset of its device code)`."""
+    """A copy of the program after `damage(bytes, offset)` of each of its fat binaries."""
     data = bytearray(program.read_bytes())
     section = Elf(bytes(data), str(program)).section(".nv_fatbin")
     assert section is not None
-    damage(data, section.offset)
+    for match in re.finditer(re.escape(struct.pack("<I", fatbin.MAGIC)), section.data):
+        damage(data, section.offset + match.start())
     path.write_bytes(data)
     path.chmod(0o755)
     return path
@@ -133,8 +144,9 @@ def test_a_fat_binary_with_a_bad_start(program: Path, tmp_path: Path) -> None:
 
 def test_a_fat_binary_with_a_damaged_member(program: Path, tmp_path: Path) -> None:
     def damage(data: bytearray, at: int) -> None:
-        for member in range(at + 16 + 64 + 40, at + 16 + 64 + 400):
-            data[member] ^= 0x5A
+        start = at + FATBIN_HEADER_BYTES + MEMBER_HEADER_BYTES
+        for position in range(start, start + 300):
+            data[position] ^= 0x5A
 
     outcome = warpath("run", "-q", damaged(program, tmp_path / "program", damage))
     one_line(outcome, USAGE, "fat binary")
@@ -142,7 +154,8 @@ def test_a_fat_binary_with_a_damaged_member(program: Path, tmp_path: Path) -> No
 
 def test_code_for_another_generation_only(program: Path, tmp_path: Path) -> None:
     """The program gets the error that a GPU would give; that is not a failure of warpath's."""
-    text = KERNEL.replace("kernel<<<1, 1>>>(p);", "kernel<<<1, 1>>>(p); printf(\"%s \", cudaGetErrorName(cudaGetLastError()));")
+    launch = "kernel<<<1, 1>>>(p);"
+    text = KERNEL.replace(launch, launch + 'printf("%s ", cudaGetErrorName(cudaGetLastError()));')
     built = build_for([source(tmp_path, text)], [89], "-gencode", "arch=compute_89,code=sm_89")
     outcome = warpath("run", "-q", "--gpu", "t4", built)
     assert outcome.stdout == "cudaErrorNoKernelImageForDevice 41 cudaSuccess\n"
@@ -157,13 +170,15 @@ def test_sass_of_what_is_no_cubin(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("bytes_left", [3, 40, 2000])
 def test_sass_of_a_truncated_cubin(program: Path, tmp_path: Path, bytes_left: int) -> None:
-    (binary,) = [found for found in fatbin.from_elf(program.read_bytes(), "program") if found.elfs()]
+    binaries = fatbin.from_elf(program.read_bytes(), "program")
+    largest = max((member.payload() for binary in binaries for member in binary.elfs()), key=len)
     path = tmp_path / "code.cubin"
-    path.write_bytes(binary.elfs()[0].payload()[:bytes_left])
+    path.write_bytes(largest[:bytes_left])
     one_line(warpath("sass", path), USAGE, str(path))
 
 
 def test_an_instruction_without_a_model(tmp_path: Path) -> None:
-    text = KERNEL.replace("*p += 1;", '*p = tex1Dfetch<int>(cudaTextureObject_t(*p), 1);')
+    fetch = 'asm("tex.1d.v4.s32.s32 {%0, %0, %0, %0}, [%1, {%2}];" : "=r"(*p) : "l"(0ll), "r"(1));'
+    text = KERNEL.replace("*p += 1;", fetch)
     outcome = warpath("run", "-q", source(tmp_path, text))
     one_line(outcome, UNSUPPORTED, "kernel(int *)+0x", "program.cu:3", "TLD", "(bytes ", "not declared")

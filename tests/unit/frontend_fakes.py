@@ -90,7 +90,16 @@ class FakeCore:
 
     NAMES = (
         *("memory", "program", "entry_va", "grid", "block", "registers", "shared_bytes", "local_bytes"),
-        *("const_banks", "shared_window", "local_window", "sms", "blocks_per_sm", "count", "warps_per_sm", "shared_reserved"),
+        *(
+            "const_banks",
+            "shared_window",
+            "local_window",
+            "sms",
+            "blocks_per_sm",
+            "count",
+            "warps_per_sm",
+            "shared_reserved",
+        ),
     )
     AccessError = AccessError
 

@@ -201,7 +201,7 @@ def test_grid_barrier_of_blocks_that_do_not_fit_never_ends() -> None:
 def test_shapes_that_cannot_run_are_refused() -> None:
     for options in ({"block": 1025}, {"grid": 0}, {"sms": 0}, {"local_bytes": 8}, {"blocks_per_sm": 0}):
         with pytest.raises(ValueError, match=r"grid|SM|local"):
-            run("NOP", **options)  
+            run("NOP", **options)
 
 
 # ---- system calls ----

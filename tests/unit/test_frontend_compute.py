@@ -107,7 +107,9 @@ def test_a_launch_reaches_the_core_through_memory_alone(board: str) -> None:
     assert arguments["block"] == (64, 2, 1)
     assert arguments["entry_va"] == CODE + 0x80
     assert (arguments["registers"], arguments["local_bytes"]) == (32, 0x640)
-    assert arguments["shared_bytes"] + arguments["shared_reserved"] == 0x800 + rig.spec.sm.shared_reserved_bytes
+    assert (
+        arguments["shared_bytes"] + arguments["shared_reserved"] == 0x800 + rig.spec.sm.shared_reserved_bytes
+    )
     assert arguments["shared_reserved"] == (rig.spec.sm.shared_reserved_bytes if rig.spec.sm.major < 9 else 0)
     assert arguments["warps_per_sm"] == rig.spec.sm.max_warps
     assert arguments["const_banks"][0] == (BANK, rig.spec.param_base + 0x100)

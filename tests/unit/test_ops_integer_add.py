@@ -136,3 +136,11 @@ def test_lanes_outside_the_guard_keep_their_values() -> None:
     for lane, ((x, y), row) in enumerate(zip(PAIRS, got, strict=True)):
         total = (x | y << 32) + (y | x << 32) & M64
         assert row == ((total & M32, total >> 32, 2 * x & M32) if lane < 5 else (y, y, y))
+
+
+@pytest.mark.parametrize("shift", [0, 2, 30])
+def test_lea_with_a_negated_operand_carries_as_a_subtraction_does(shift: int) -> None:
+    got = columns(f"LEA R20,P0,-R10,R11,{shift:#x}", ["R20", "P0"], A, B)
+    for a, b, row in zip(A, B, got, strict=True):
+        shifted = a << shift & M32
+        assert row == ((b - shifted) & M32, int(b >= shifted))

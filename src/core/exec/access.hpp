@@ -23,7 +23,8 @@ void narrow_addresses(const Warp& warp, const Operand& op, u32 mask, Row& out);
 // allocation.
 u8* translate(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row64& address);
 
-// As narrow_addresses(), and whether all of them are aligned and inside the first `size` bytes: one pass over the lanes.
+// As narrow_addresses(), and whether all of them are aligned and inside the first `size` bytes: one pass over
+// the lanes.
 template <u32 kBytes>
 inline bool narrow_addresses_within(const Warp& warp, const Operand& op, u32 size, Row& out) {
   const u32 uniform = static_cast<u32>(op.value) + warp.ureg[op.ureg];

@@ -34,13 +34,17 @@ inline u64 uniform_const64(const Warp& warp, const Operand& op) {
 // One 32-bit word that is equal in all lanes: immediate, constant or uniform register, without modifiers.
 inline u32 scalar32(const Warp& warp, const Operand& op) {
   switch (op.kind) {
-    case OperandKind::UReg: return warp.ureg[op.reg];
-    case OperandKind::Const: return uniform_const32(warp, op);
-    default: return op.is_float ? op.bits : static_cast<u32>(op.value);
+    case OperandKind::UReg:
+      return warp.ureg[op.reg];
+    case OperandKind::Const:
+      return uniform_const32(warp, op);
+    default:
+      return op.is_float ? op.bits : static_cast<u32>(op.value);
   }
 }
 
-// The operand's raw 32-bit words, no sign modifiers: a register row in place, or `scratch` filled by broadcast.
+// The operand's raw 32-bit words, no sign modifiers: a register row in place, or `scratch` filled by
+// broadcast.
 inline const u32* raw32(const Warp& warp, const Operand& op, Row& scratch) {
   if (op.kind == OperandKind::Reg) return warp.read_row(op.reg);
   const u32 word = scalar32(warp, op);
@@ -66,8 +70,8 @@ inline const u32* float32(const Warp& warp, const Operand& op, Row& scratch) {
   return scratch.v;
 }
 
-// 64-bit source: register pair R, R+1, constant of 8 bytes, uniform pair, or immediate. RZ is zero. An `is_float`
-// immediate is the high word of a binary64. No sign modifiers.
+// 64-bit source: register pair R, R+1, constant of 8 bytes, uniform pair, or immediate. RZ is zero. An
+// `is_float` immediate is the high word of a binary64. No sign modifiers.
 inline void raw64(const Warp& warp, const Operand& op, Row64& out) {
   if (op.kind == OperandKind::Reg) {
     const u32* lo = warp.read_row(op.reg);

@@ -39,8 +39,8 @@ inline void execute(Warp& warp, const Instr* code, InstrCount* counts) {
 // pc. Returns false when no lane of the warp can run now.
 bool select_group(Warp& warp);
 
-// Lets another ready group of the warp run, if there is one: round robin by pc. When only lanes in soft convergence
-// barriers are left, these stop waiting: the running group may be spinning for what they hold.
+// Lets another ready group of the warp run, if there is one: round robin by pc. When only lanes in soft
+// convergence barriers are left, these stop waiting: the running group may be spinning for what they hold.
 void rotate_group(Warp& warp);
 
 // Runs the warp until it blocks, ends, or `worker.left` runs out. Returns the number of instructions

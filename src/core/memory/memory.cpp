@@ -66,9 +66,7 @@ Memory::Region* Memory::region(u64 address) {
   return nullptr;
 }
 
-const Memory::Region* Memory::region(u64 address) const {
-  return const_cast<Memory*>(this)->region(address);
-}
+const Memory::Region* Memory::region(u64 address) const { return const_cast<Memory*>(this)->region(address); }
 
 void Memory::map_pages(Region& region, const Allocation& allocation, bool add) {
   const u64 first = (allocation.base - region.base) >> kPageBits;

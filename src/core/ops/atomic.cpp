@@ -10,7 +10,8 @@
 #include "exec/run.hpp"
 #include "ops/bind.hpp"
 #include "ops/families.hpp"
-#include "ops/small_float.hpp"
+#include "ops/half.hpp"
+#include "ops/rounding.hpp"
 #include "sm/grid.hpp"
 
 namespace warpath {
@@ -92,25 +93,18 @@ struct AddDouble {
     return std::isnan(sum) ? 0xfff8000000000000ull : std::bit_cast<u64>(sum);
   }
 };
-struct AddHalf2 {
+// Two packed halves, each added in binary32 and rounded once more: right for a sum, since 24 >= 2 * 11 + 2
+// bits.
+template <u32 (*kWiden)(u32), u32 (*kNarrow)(u32)>
+struct AddHalves {
   using Word = u32;
+  static u32 add(u32 a, u32 b) { return kNarrow(as_bits(as_float(kWiden(a)) + as_float(kWiden(b)))); }
   static u32 apply(u32 old, u32 a, u32) {
-    const u32 low = float_to_half(half_to_float(static_cast<u16>(old)) + half_to_float(static_cast<u16>(a)));
-    const u32 high =
-        float_to_half(half_to_float(static_cast<u16>(old >> 16)) + half_to_float(static_cast<u16>(a >> 16)));
-    return low | high << 16;
+    return add(old & 0xffff, a & 0xffff) | add(old >> 16, a >> 16) << 16;
   }
 };
-struct AddBfloat2 {
-  using Word = u32;
-  static u32 apply(u32 old, u32 a, u32) {
-    const u32 low =
-        float_to_bfloat(bfloat_to_float(static_cast<u16>(old)) + bfloat_to_float(static_cast<u16>(a)));
-    const u32 high = float_to_bfloat(bfloat_to_float(static_cast<u16>(old >> 16)) +
-                                     bfloat_to_float(static_cast<u16>(a >> 16)));
-    return low | high << 16;
-  }
-};
+using AddHalf2 = AddHalves<half_to_float, float_to_half>;
+using AddBfloat2 = AddHalves<bfloat_to_float, float_to_bfloat>;
 
 struct Word128 {
   u64 lo, hi;

@@ -211,9 +211,9 @@ std::string bind_lepc(const InstrText& text, Instr& out) {
 
 // ---- convergence barriers ----
 
-// From sm_100 on the compiler marks the barriers that must hold (RECONVERGENT, RELIABLE). It puts unmarked ones where a
-// lane inside may hold what the others spin for (a lock taken in a loop): there convergence is a wish. Inferred from
-// ptxas 13 output, not measured.
+// From sm_100 on the compiler marks the barriers that must hold (RECONVERGENT, RELIABLE). It puts unmarked
+// ones where a lane inside may hold what the others spin for (a lock taken in a loop): there convergence is a
+// wish. Inferred from ptxas 13 output, not measured.
 constexpr u32 kSoftBarriersSince = 100;
 constexpr u32 kFirmBarrier = 1;
 

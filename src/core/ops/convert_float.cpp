@@ -116,11 +116,6 @@ void exec_pack_ab(Warp& warp, const Instr& in, u32 mask) {
   store32(warp, in.operands[0], result.v, mask);
 }
 
-u32 float_to_bfloat(u32 bits) {
-  const u32 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
-  return is_nan32(bits) ? kNan16 : rounded;
-}
-
 // The common forms, two values rounded to nearest halves.
 template <auto Narrow>
 void exec_pack_nearest(Warp& warp, const Instr& in, u32 mask) {

@@ -36,6 +36,12 @@ inline u32 float_to_half(u32 bits) {
   return magnitude > 0x7f800000u ? kNan16 : sign | value;
 }
 
+// binary32 to bfloat16 bits, nearest even; NaN is canonical.
+inline u32 float_to_bfloat(u32 bits) {
+  const u32 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  return is_nan32(bits) ? kNan16 : rounded;
+}
+
 // half_compare.cpp
 std::string bind_hsetp2(const InstrText& text, Instr& out);
 std::string bind_hset2(const InstrText& text, Instr& out);

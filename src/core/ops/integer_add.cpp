@@ -108,14 +108,18 @@ void exec_lea(Warp& warp, const Instr& in, u32 mask) {
   each_lane(warp, in.operands[0], mask, [=](int i) { return (a[i] << shift) + b[i]; });
 }
 
+// A negated first operand is shifted, then enters as its complement plus one, as in IADD3: -0 carries out.
 void exec_lea_carry(Warp& warp, const Instr& in, u32 mask) {
   Row sa, sb, carries;
-  u32 extra = 0;
-  const u32* a = int32(warp, slot(in, kA), sa);
+  Operand shifted_operand = slot(in, kA);
+  u32 extra = shifted_operand.neg ? 1 : 0;
+  const u32 flip = shifted_operand.neg ? ~0u : 0u;
+  shifted_operand.neg = false;
+  const u32* a = int32(warp, shifted_operand, sa);
   const u32* b = addend(warp, slot(in, kB), sb, extra);
   const u32 shift = lea_shift(in);
   each_lane(warp, in.operands[0], mask, [=, &carries](int i) {
-    const u32 shifted = a[i] << shift;
+    const u32 shifted = (a[i] << shift) ^ flip;
     const u32 partial = shifted + b[i];
     const u32 sum = partial + extra;
     carries.v[i] = (partial < shifted) + (sum < partial);

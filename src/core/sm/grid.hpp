@@ -21,11 +21,11 @@ namespace warpath {
 struct GridSpec {
   u32 grid[3] = {1, 1, 1};
   u32 block[3] = {1, 1, 1};
-  u32 entry = 0;         // instruction index
-  u32 registers = 0;     // per thread
-  u32 shared_bytes = 0;  // addressable from offset 0 of the CTA's window, reserved part included
+  u32 entry = 0;            // instruction index
+  u32 registers = 0;        // per thread
+  u32 shared_bytes = 0;     // addressable from offset 0 of the CTA's window, reserved part included
   u32 shared_reserved = 0;  // further bytes that only SR_SMEMSZ counts
-  u32 local_bytes = 0;   // per thread, the part below 0x1000000 that is backed
+  u32 local_bytes = 0;      // per thread, the part below 0x1000000 that is backed
   std::vector<std::pair<u64, u64>> banks;  // (address, size) of c[i]; size 0 = absent
   u64 shared_window = 0;                   // generic addresses of shared memory start here
   u64 local_window = 0;

@@ -17,7 +17,8 @@ struct Assignment {
 
 class Distributor {
  public:
-  Distributor(const TimingParams& params, u64 blocks, u32 sms, u32 blocks_per_sm);
+  // `first_sm`: where the first CTA goes.
+  Distributor(const TimingParams& params, u64 blocks, u32 sms, u32 blocks_per_sm, u32 first_sm);
 
   // A CTA left `sm` at `time`. Calls must come in order of time.
   void complete(u32 sm, Cycle time);

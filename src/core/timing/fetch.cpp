@@ -4,8 +4,8 @@
 
 namespace warpath {
 
-InstructionCache::InstructionCache(const TimingParams& params, u32 lines)
-    : params_(&params), ready_(lines + 1, kNever), l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
+InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn)
+    : params_(&params), turn_(turn), ready_(lines + 1, kNever), l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
 
 void InstructionCache::insert(u32 line) {
   if (resident_.size() < params_->l1i_lines) {
@@ -25,7 +25,7 @@ Cycle InstructionCache::line_ready(u32 line, Cycle now, const CodeHome& home) {
   for (u32 ahead = 0; ahead <= params_->prefetch_lines; ++ahead) {
     const u32 next = line + ahead;
     if (next + 1 >= ready_.size() || ready_[next] != kNever) break;
-    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency;
+    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + turn_;
     at = std::max(std::max(now + latency, at + params_->prefetch_interval), stream_free_);
     ready_[next] = at;
     insert(next);

@@ -73,6 +73,7 @@ void MemorySystem::flush() {
   for (L2Tags& tags : partitions_) tags.clear();
   code_id_ = 0;
   code_.warm.clear();
+  flushed_ = true;
 }
 
 void MemorySystem::use_code(u64 id, u32 lines) {
@@ -84,6 +85,12 @@ void MemorySystem::use_code(u64 id, u32 lines) {
 }
 
 void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end(), u8{1}); }
+
+void MemorySystem::end_launch(Cycle length) {
+  base_ += length;
+  ++launches_;
+  flushed_ = false;
+}
 
 void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));

@@ -54,7 +54,9 @@ class MemorySystem {
   void flush();
   // Time starts again at 0: ports and queues are empty, contents stay.
   void begin_launch();
-  void end_launch(Cycle length) { base_ += length; }
+  void end_launch(Cycle length);
+  u64 launches() const { return launches_; }
+  bool flushed() const { return flushed_; }
 
   // Handles requests in the order given (time, SM, issue) and appends each one's reply to `replies[sm]`.
   void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies);
@@ -106,6 +108,8 @@ class MemorySystem {
   MemoryCounts counts_;
   CodeHome code_;
   u64 code_id_ = 0;
+  u64 launches_ = 0;
+  bool flushed_ = true;  // nothing has run since the caches were emptied
   u64 base_ = 0;  // cycles of the launches before this one
 };
 

@@ -15,11 +15,11 @@ constexpr std::array kFields = {
     FIELD(register_reads), FIELD(branch_redirect), FIELD(exit_resolve), FIELD(exit_drain), FIELD(pipe_ahead),
     FIELD(l0i_lines), FIELD(l1i_lines), FIELD(l1i_latency), FIELD(l2i_latency),
     FIELD(dram_i_latency), FIELD(prefetch_lines), FIELD(prefetch_interval), FIELD(imc_lines), FIELD(imc_latency),
-    FIELD(idc_latency), FIELD(mio_credits), FIELD(mio_latency), FIELD(mio_interval), FIELD(operand_interval_256),
+    FIELD(idc_latency), FIELD(constant_block_latency), FIELD(constant_cold_latency), FIELD(same_line_256), FIELD(mio_credits), FIELD(mio_latency), FIELD(mio_interval), FIELD(operand_interval_256),
     FIELD(misc_interval), FIELD(data_interval), FIELD(lsu_interval), FIELD(special_latency), FIELD(constant_latency), FIELD(shuffle_latency),
     FIELD(shared_latency), FIELD(shared_atomic_latency), FIELD(xu_latency), FIELD(l1_latency), FIELD(source_release),
     FIELD(tensor_latency), FIELD(fp64_latency), FIELD(uniform_latency), FIELD(barrier_interval), FIELD(barrier_latency),
-    FIELD(membar_latency), FIELD(l1_bytes), FIELD(l1_ways), FIELD(l1_miss_latency), FIELD(store_port_bytes),
+    FIELD(membar_latency), FIELD(l1_bytes), FIELD(l1_ways), FIELD(l1_miss_latency), FIELD(store_port_bytes), FIELD(store_sector_256), FIELD(store_line_256),
     FIELD(store_buffer_cycles), FIELD(request_latency), FIELD(reply_latency), FIELD(distance_spread),
     FIELD(reply_port_bytes), FIELD(gpc_port_bytes), FIELD(l2_partitions), FIELD(l2_slices), FIELD(l2_bytes),
     FIELD(l2_ways), FIELD(l2_granule_bits), FIELD(l2_sector_256), FIELD(l2_write_sector_256), FIELD(l2_fabric_latency),
@@ -28,7 +28,7 @@ constexpr std::array kFields = {
     FIELD(dram_access_256), FIELD(dram_write_256), FIELD(dram_turnaround_256), FIELD(dram_write_batch),
     FIELD(dram_refresh_percent), FIELD(dram_refresh_cycles), FIELD(dram_access_bytes), FIELD(front_end),
     FIELD(back_end), FIELD(launch_interval_256), FIELD(complete_interval_256), FIELD(complete_latency),
-    FIELD(dispatch_latency), FIELD(warp_launch_interval), FIELD(launch_bytes), FIELD(quantum),
+    FIELD(dispatch_latency), FIELD(rotate_sms), FIELD(warp_launch_interval), FIELD(launch_bytes), FIELD(quantum),
 };
 #undef FIELD
 

@@ -28,13 +28,14 @@ struct TimingParams {
   u32 register_banks = 0, register_reads = 0, branch_redirect = 0, exit_resolve = 0, exit_drain = 0, pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
-      prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0;
+      prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0,
+      constant_block_latency = 0, constant_cold_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0, data_interval = 0, lsu_interval = 0,
       special_latency = 0, constant_latency = 0, shuffle_latency = 0, shared_latency = 0, shared_atomic_latency = 0,
       xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0, uniform_latency = 0,
       barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0,
-      store_port_bytes = 0, store_buffer_cycles = 0;
+      store_port_bytes = 0, store_sector_256 = 0, store_line_256 = 0, store_buffer_cycles = 0;
   // between SMs and L2
   u32 request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;
   // L2
@@ -46,7 +47,7 @@ struct TimingParams {
       dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0, dram_access_bytes = 0;
   // launch
   u32 front_end = 0, back_end = 0, launch_interval_256 = 0, complete_interval_256 = 0, complete_latency = 0,
-      dispatch_latency = 0, warp_launch_interval = 0, launch_bytes = 0;
+      dispatch_latency = 0, rotate_sms = 0, warp_launch_interval = 0, launch_bytes = 0;
   // how far an SM runs ahead of the rest: less than every latency between SMs
   u32 quantum = 0;
 

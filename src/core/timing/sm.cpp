@@ -25,7 +25,9 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 TimedSm::TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters)
     : context_(context), params_(*context.params), id_(id), worker_(worker), counters_(counters),
-      parts_(params_.sub_partitions), warps_(params_.max_warps), instructions_(params_, context.code_lines),
+      parts_(params_.sub_partitions), warps_(params_.max_warps), instructions_(params_, context.code_lines, id * params_.same_line_256 / 256),
+      constant_blocks_(params_.constant_block_latency + (context.cold ? params_.constant_cold_latency : 0) +
+                       id * params_.same_line_256 / 256),
       immediate_constants_(params_.imc_lines, params_.imc_latency),
       indexed_constants_(params_.imc_lines, params_.idc_latency), l1_(context.l1_bytes, params_.l1_ways) {
   for (SubPartition& part : parts_) {
@@ -301,7 +303,7 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
-    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last));
+    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_));
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);

@@ -27,6 +27,7 @@ struct SmContext {
   u32 code_lines = 0;
   u64 local_base = 0;    // where local memory stands in the address space of the caches
   u32 local_bytes = 0;   // per thread
+  bool cold = false;     // caches were flushed before the launch
   u64 l1_bytes = 0;      // what the carve-out leaves
 };
 
@@ -131,6 +132,7 @@ class TimedSm {
   u32 residents_ = 0;
   u32 next_age_ = 0;
   InstructionCache instructions_;
+  ConstantBlocks constant_blocks_;
   ConstantCache immediate_constants_, indexed_constants_;
   L1Cache l1_;
   Server misc_unit_, lsu_unit_, store_port_, barrier_unit_;

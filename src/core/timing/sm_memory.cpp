@@ -43,7 +43,7 @@ void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cy
   const Cycle start = enqueue(part, op, shuffle ? lsu_unit_ : misc_unit_,
                               shuffle ? params_.lsu_interval : params_.misc_interval, now);
   Cycle from = start;
-  if (op.kind == TimedKind::Constant && op.const_line != kNoLine) from = indexed_constants_.access(op.const_line, start);
+  if (op.kind == TimedKind::Constant && op.const_line != kNoLine) from = indexed_constants_.access(op.const_line, start, constant_blocks_);
   answer(warp, op.write_sb, from + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
@@ -242,6 +242,7 @@ bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
 void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local) {
   const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
+  const u64 access_bytes = u64{worker_.access.width} * static_cast<u64>(__builtin_popcount(worker_.access.mask));
   for (u32 i = 0; i < coalesced_.count; ++i) {
     const LineShare& share = coalesced_.lines[i];
     const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
@@ -257,8 +258,9 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
       }
       if (join_store(share, at + i + params_.l1_miss_latency)) continue;
     }
-    const u64 bytes = u64{sectors} * kSectorBytes;
-    const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, bytes * 256 / params_.store_port_bytes) / 256;
+    const u64 cost = std::max({u64{sectors} * params_.store_sector_256, u64{params_.store_line_256},
+                               access_bytes * 256 / (coalesced_.count * params_.store_port_bytes)});
+    const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
     send(out, share, kind, token);
     ++warp.acks;
     ++open_acks_;

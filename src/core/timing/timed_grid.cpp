@@ -9,7 +9,8 @@ namespace warpath {
 
 TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id)
     : grid_(grid), memory_(memory), params_(memory.params()), ops_(decode_timing(grid.program(), memory.params())),
-      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms), grid.spec().blocks_per_sm),
+      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms), grid.spec().blocks_per_sm,
+                   static_cast<u32>(memory.launches() * memory.params().rotate_sms % memory.params().sms)),
       replies_(memory.params().sms), buckets_(memory.params().quantum + 1) {
   const GridSpec& spec = grid.spec();
   if (spec.sms > params_.sms) throw std::invalid_argument("the grid has more SMs than the memory system serves");
@@ -21,6 +22,7 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
   context_.local_bytes = spec.local_bytes;
   context_.local_base = u64{1} << 56;  // beyond every address a program can form
   context_.l1_bytes = l1_bytes;
+  context_.cold = memory.flushed();
   memory.begin_launch();
   memory.use_code(code_id, context_.code_lines);
 }

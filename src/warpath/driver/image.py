@@ -121,7 +121,9 @@ class Image:
         for variable, offset in placement.variables:
             if variable.section is not None and variable.section.data:
                 start = variable.value
-                data[offset : offset + variable.size] = self._relocated(variable.section)[start : start + variable.size]
+                data[offset : offset + variable.size] = self._relocated(variable.section)[
+                    start : start + variable.size
+                ]
         for section, offset in placement.sections:
             data[offset : offset + len(section.data)] = self._relocated(section)
         return bytes(data)

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Bytes of a module that went to the GPU: `what` names a section group, `how` is `inline`, `copy`, `fill` or `host`."""
+    """Bytes of a module that went to the GPU: `what` names a section group, `how` is `inline`, `copy`, `fill` or
+    `host` (written by the CPU).
+    """
 
     what: str
     va: int

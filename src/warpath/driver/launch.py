@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warpath.command import constbank, grid, templates
-from warpath.command.constbank import FieldValue, Layout
+from warpath.command.constbank import FieldValue
 from warpath.command.grid import ConstantBank, Dependent, DependentAction, GridType, GridWork, Release
 from warpath.command.qmd import Qmd
 from warpath.command.segments import LaunchSegment, Semaphore
@@ -128,7 +128,9 @@ class LaunchPlan:
         self._bank_bytes = align_up(self.param_base + len(launch.params), _BANK_UNIT)
         self._chained = self.spec.qmd_version >= "V04"
         self._layout = constbank.load_layout(self.spec.cbank0)
-        self._constants = constbank.build(self._layout, param_base=self.param_base, **self._named(self._fields()))
+        constants = bytearray(constbank.build(self._layout, param_base=self.param_base))
+        constbank.store(self._layout, constants, **self._named(self._fields()))
+        self._constants = bytes(constants)
         self._qmd = self._build_qmd(module.banks(self.kernel), launch.function.carveout)
 
     def segment(self, params: bytes, slot: LaunchSlot, index: int, done: Semaphore) -> LaunchSegment:
@@ -136,7 +138,9 @@ class LaunchPlan:
         constants = bytearray(self._constants)
         constbank.store(self._layout, constants, **self._named(self._slot_fields(slot, index, len(params))))
         qmd = self._qmd.copy()
-        dependents = (Dependent(slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),) if self._chained else ()
+        dependents = (
+            (Dependent(slot.spacer_va, DependentAction.DECREMENT_DEPENDENCE),) if self._chained else ()
+        )
         grid.write_links(
             qmd,
             (ConstantBank(0, slot.bank_va, self._bank_bytes),),

@@ -39,9 +39,7 @@ class ModelGpu(Doorbell, Protocol):
         """Records of everything that stopped a channel, in order."""
         ...
 
-    def run(
-        self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None
-    ) -> None:
+    def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         """Work on all channels until none can go on or `until()`; `poll` is called between steps."""
         ...
 

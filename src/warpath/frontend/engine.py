@@ -18,7 +18,6 @@ from warpath.errors import UnsupportedError
 from warpath.frontend.core_api import Memory
 from warpath.frontend.semaphore import Clock, ReleaseWrite, release
 
-
 _READINGS = 4096  # (method, value, field) readings remembered: the same few come again with every launch
 
 

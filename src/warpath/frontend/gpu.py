@@ -90,9 +90,7 @@ class ModelGpu:
         if channel is not None and token not in self._active:
             self._active[token] = self._host.serve(channel)
 
-    def run(
-        self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None
-    ) -> None:
+    def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         """Carry out the work of all channels until none can go on, or until `until()`.
 
         `poll` is called between steps; what it raises ends `run`, which may be called again and goes on with the

@@ -18,7 +18,9 @@ from warpath.gpu.spec import Gpu
 
 _RUNNABLE = (GridType.NULL, GridType.CTA)
 _BANKS = 8
-_RESERVE_FIRST_SINCE = 9  # compute capability from which a program's shared addresses start behind the reserve
+_RESERVE_FIRST_SINCE = (
+    9  # compute capability from which a program's shared addresses start behind the reserve
+)
 
 
 @dataclass(frozen=True, slots=True)
