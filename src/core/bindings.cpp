@@ -237,6 +237,7 @@ nb::dict counters(const Grid& grid) {
   row["threads_on"] = column(counts, &InstrCount::threads_on);
   const auto memory = grid.memory_counts();
   if (memory.empty()) return row;
+  row["load_footprint_sectors"] = grid.loaded_sectors();
   row["requests"] = column(memory, &MemoryCount::requests);
   row["sectors"] = column(memory, &MemoryCount::sectors);
   row["lines"] = column(memory, &MemoryCount::lines);

@@ -182,3 +182,11 @@ def test_an_instruction_without_a_model(tmp_path: Path) -> None:
     text = KERNEL.replace("*p += 1;", fetch)
     outcome = warpath("run", "-q", source(tmp_path, text))
     one_line(outcome, UNSUPPORTED, "kernel(int *)+0x", "program.cu:3", "TLD", "(bytes ", "not declared")
+
+
+def test_a_kernel_that_uses_memory_pinned_afterwards(tmp_path: Path) -> None:
+    text = KERNEL.replace("cudaMalloc(&p, sizeof value);", "cudaHostRegister(p = &value, 4, 0);").replace(
+        "cudaMemcpy(p, &value, sizeof value, cudaMemcpyHostToDevice);", ""
+    )
+    outcome = warpath("run", "-q", source(tmp_path, text))
+    one_line(outcome, UNSUPPORTED, "kernel(int *)+0x", "program.cu:3", "cudaHostRegister", "cudaMallocHost")

@@ -303,6 +303,16 @@ def test_call_of_an_absolute_address() -> None:
     assert made.registers["R4"] == [1] * 32
 
 
+@pytest.mark.parametrize("operands", ["R6", "R6,0x0"])
+def test_return_to_an_absolute_address(operands: str) -> None:
+    made = run(
+        f"MOV R6,c[0x0][0x160]\nMOV R7,c[0x0][0x164]\nRET.ABS.NODEC {operands}\nMOV R4,0x2\nNOP",
+        ["R4"],
+        words=pair(CODE_VA + 6 * 16),
+    )
+    assert made.registers["R4"] == [0] * 32
+
+
 @pytest.mark.parametrize("form", ["CALL.REL.NOINC R6,0x0", "CALL.ABS.NOINC R6", "BRX R6,=back"])
 def test_jumps_through_a_table_of_functions(form: str) -> None:
     absolute = "ABS" in form

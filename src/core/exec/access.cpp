@@ -81,6 +81,9 @@ void count_access(Worker& worker, const Instr& in) {
   if (access.space != Space::Shared) {
     count.sectors += distinct(access, 5);
     count.lines += distinct(access, 7);
+    if (access.space == Space::Global && !access.write) {
+      for_lanes(access.mask, [&](u32 lane) { worker.loaded.mark(access.address[lane]); });
+    }
     return;
   }
   // 64-bit lanes go in two halves, 128-bit lanes in four quarters.

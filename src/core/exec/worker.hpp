@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "exec/footprint.hpp"
 #include "exec/state.hpp"
 #include "ops/instr.hpp"
 #include "types.hpp"
@@ -51,6 +52,7 @@ struct Worker {
   Memory* memory = nullptr;
   std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
+  Footprint loaded;                        // kept while memory_counts are
   std::vector<AccessSlot> slots;           // by instruction index
   Access access;
   bool observe = false;  // fill `access` (and count) at every memory instruction

@@ -126,7 +126,8 @@ void register_targets(const Warp& warp, const Instr& in, const Operand& op, Row6
       start = static_cast<u64>(in.operands[1].value);
       break;
     case From::Address:
-      start = 0 - warp.worker->grid->program().base();
+      start = (in.operand_count > 1 ? static_cast<u64>(in.operands[1].value) : 0) -
+              warp.worker->grid->program().base();
       break;
   }
   raw64(warp, op, out);
@@ -189,7 +190,9 @@ std::string bind_call(const InstrText& text, Instr& out) {
 }
 
 std::string bind_ret(const InstrText& text, Instr& out) {
-  if (text.has("ABS")) return bind_register_jump(text, out, From::Address, false, exec_brx);
+  if (text.has("ABS")) {  // with or without an offset of 0
+    return bind_register_jump(text, out, From::Address, text.operands.size() == 2, exec_brx);
+  }
   if (!text.has("REL")) return "neither REL nor ABS";
   return bind_register_jump(text, out, From::Segment, true, exec_brx);
 }

@@ -218,6 +218,12 @@ std::vector<InstrCount> Grid::counts() const {
   return sum;
 }
 
+u64 Grid::loaded_sectors() const {
+  Footprint all;
+  for (const auto& runner : runners_) all.merge(runner->worker.loaded);
+  return all.sectors();
+}
+
 std::vector<MemoryCount> Grid::memory_counts() const {
   std::vector<MemoryCount> sum(spec_.count ? program_.size() : 0);
   for (const auto& runner : runners_) {

@@ -74,6 +74,7 @@ class Grid {
   const std::optional<Fault>& fault() const { return fault_; }
   std::vector<InstrCount> counts() const;
   std::vector<MemoryCount> memory_counts() const;
+  u64 loaded_sectors() const;  // distinct global sectors that loads and atomics touched, when counting
   std::vector<Note> notes() const;
   std::vector<GroupState> groups() const;
 

@@ -139,7 +139,8 @@ def _placement(report: Report, launch: Launch) -> Iterator[str]:
     )
     blocks = launch.grid[0] * launch.grid[1] * launch.grid[2]
     busy = [count for count in launch.sm_blocks if count]
-    spread = f", {min(busy)} to {max(busy)} blocks an SM (modelled)" if busy else ""
+    most = f"{min(busy)} to {max(busy)}" if busy and min(busy) != max(busy) else str(max(busy, default=0))
+    spread = f", {most} blocks an SM (modelled)" if busy else ""
     yield f"{blocks} blocks on {report.gpu.sms} SMs: {occ.waves:.2f} waves (computed){spread}"
 
 

@@ -18,6 +18,8 @@ static int failures = 0;
 
 __device__ int table[16];
 __constant__ int scale = 3;
+__managed__ int counter = 5;
+__managed__ double squares[100];
 
 __global__ void add(int *p, int n, int k) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -31,6 +33,11 @@ __global__ void dynamic(int *p) {
   s[threadIdx.x + 16000] = p[threadIdx.x];
   __syncthreads();
   p[threadIdx.x] = s[(threadIdx.x ^ 1) + 16000];
+}
+
+__global__ void count() {
+  counter += table[0];
+  squares[threadIdx.x] = threadIdx.x * threadIdx.x;
 }
 
 struct Wide {
@@ -116,6 +123,64 @@ static void memory() {
   OK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
   CHECK(used == 1 << 20);
   OK(cudaFreeAsync(async_memory, 0));
+}
+
+static void managed_variables() {
+  CHECK(counter == 5 && squares[31] == 0);
+  counter = 7;
+  int start = 3;
+  OK(cudaMemcpyToSymbol(table, &start, sizeof start));
+  count<<<1, 32>>>();
+  OK(cudaDeviceSynchronize());
+  CHECK(counter == 10 && squares[31] == 961);
+  void *at;
+  size_t size;
+  OK(cudaGetSymbolAddress(&at, counter));
+  CHECK(at == &counter);
+  OK(cudaGetSymbolSize(&size, squares));
+  CHECK(size == sizeof squares);
+  cudaPointerAttributes attributes;
+  OK(cudaPointerGetAttributes(&attributes, squares));
+  CHECK(attributes.type == cudaMemoryTypeManaged && attributes.devicePointer == squares);
+}
+
+// Memory of the program that is pinned afterwards can be copied, but has no address on the model GPU.
+static void registered() {
+  std::vector<int> memory(100000, 4), back(100000);
+  size_t bytes = memory.size() * sizeof(int);
+  int *p, *mapped;
+  OK(cudaHostRegister(memory.data(), bytes, cudaHostRegisterMapped));
+  CHECK(cudaHostGetDevicePointer(&mapped, memory.data(), 0) == cudaErrorNotSupported);
+  cudaGetLastError();
+  OK(cudaMalloc(&p, bytes));
+  OK(cudaMemcpyAsync(p, memory.data(), bytes, cudaMemcpyHostToDevice));
+  OK(cudaMemcpy(back.data(), p, bytes, cudaMemcpyDeviceToHost));
+  CHECK(back == memory);
+  OK(cudaHostUnregister(memory.data()));
+  CHECK(cudaHostUnregister(memory.data()) == cudaErrorHostMemoryNotRegistered);
+  cudaGetLastError();
+  OK(cudaFree(p));
+}
+
+// Work given to the stream before may use memory that is freed in stream order; the call does not wait for it.
+static void freed_in_order() {
+  cudaStream_t stream;
+  int *p, *q, back[4];
+  OK(cudaStreamCreate(&stream));
+  OK(cudaMallocAsync(&p, 16, stream));
+  OK(cudaMemsetAsync(p, 0, 16, stream));
+  add<<<1, 32, 0, stream>>>(p, 4, 2);
+  OK(cudaFreeAsync(p, stream));
+  CHECK(cudaFreeAsync(p, stream) == cudaErrorInvalidValue);
+  cudaGetLastError();
+  OK(cudaMallocAsync(&q, 16, stream));
+  OK(cudaMemsetAsync(q, 0, 16, stream));
+  add<<<1, 32, 0, stream>>>(q, 4, 1);
+  OK(cudaMemcpyAsync(back, q, 16, cudaMemcpyDeviceToHost, stream));
+  OK(cudaStreamSynchronize(stream));
+  CHECK(back[3] == 3);
+  OK(cudaFreeAsync(q, stream));
+  OK(cudaStreamDestroy(stream));
 }
 
 static void boxes() {
@@ -352,6 +417,9 @@ int main() {
   errors();
   device();
   memory();
+  managed_variables();
+  registered();
+  freed_in_order();
   boxes();
   symbols();
   functions();
