@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Rebuilt when the packaging, the C or C++ sources change; Python sources too, since the install is a copy.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc' -not -name '*.so*' 2>/dev/null)
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench accuracy clean
 
 demo: $(VENV)/.stamp-install
 	$(BIN)/warpath explain examples/vadd.cu
@@ -24,6 +24,10 @@ format: $(VENV)/.stamp-test
 	$(BIN)/ruff check --fix src tests benchmarks
 	$(BIN)/ruff format src tests benchmarks
 	$(BIN)/clang-format -i $$(find src/core src/shim -name '*.[ch]' -o -name '*.[ch]pp')
+
+# The clock against an H200: every reference case, cold and warm.
+accuracy: $(VENV)/.stamp-install
+	$(BIN)/python benchmarks/accuracy.py
 
 bench: $(VENV)/.stamp-test
 	$(BIN)/python benchmarks/startup.py

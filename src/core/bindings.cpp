@@ -6,6 +6,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "check/bindings_check.hpp"
+#include "check/checker.hpp"
 #include "exec/fault.hpp"
 #include "exec/program.hpp"
 #include "memory/memory.hpp"
@@ -197,6 +199,7 @@ nb::list notes(const Grid& grid) {
     row["address"] = note.address;
     row["size"] = note.size;
     row["access"] = access_name(note.access);
+    row["count"] = note.count;
     rows.append(row);
   }
   return rows;
@@ -387,15 +390,20 @@ NB_MODULE(_core, m) {
            "blocks_per_sm"_a, "count"_a = false, "warps_per_sm"_a = 64, "shared_reserved"_a = 0,
            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
+      .def("watch", &Grid::watch, "checker"_a, nb::keep_alive<1, 2>())
       .def_prop_ro("fault", fault)
       .def_prop_ro("notes", notes)
       .def_prop_ro("counters", counters)
       .def("groups", groups)
+      .def("text", [](const Grid& grid, u32 index) { return grid.program().text(index); }, "index"_a)
+      .def_prop_ro("started", &Grid::started)
+      .def_prop_ro("blocks", &Grid::blocks)
       .def("placement", [](const Grid& grid) {
         std::vector<u32> sms(grid.blocks());
         for (u64 i = 0; i < sms.size(); ++i) sms[i] = static_cast<u32>(i % grid.spec().sms);
         return nb::bytes(reinterpret_cast<const char*>(sms.data()), sms.size() * sizeof(u32));
       });
+  bind_check(m);
   bind_timing(m);
   m.def("op_table", op_table);
   m.def("parse", parse, "opcode"_a, "operands"_a);

@@ -97,6 +97,19 @@ def test_older_cubins_keep_the_architecture_in_the_low_byte() -> None:
     assert Cubin(bytes(data)).sm == 0x59
 
 
+def test_the_architecture_of_the_ptx_is_read_from_the_note() -> None:
+    data = bytearray((CONTAINERS / "tour.sm_89.cubin").read_bytes())
+    assert Cubin(bytes(data)).virtual_sm == 89
+    note = Cubin(bytes(data)).elf.section(".note.nv.cuinfo")
+    assert note is not None
+    content = note.offset + 24  # three words and the name "NVIDIA Corp"
+    data[content + 2 : content + 4] = (80).to_bytes(2, "little")
+    assert Cubin(bytes(data)).virtual_sm == 80
+    data[note.offset + 4 : note.offset + 8] = bytes(4)
+    with pytest.raises(FormatError, match=r"\.note\.nv\.cuinfo"):
+        Cubin(bytes(data)).virtual_sm  # noqa: B018
+
+
 def test_a_host_object_is_no_cubin() -> None:
     with pytest.raises(FormatError, match="for ELF machine 62, not for CUDA"):
         Cubin((CONTAINERS / "tour.o").read_bytes())

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "check/checker.hpp"
 #include "exec/run.hpp"
 #include "memory/memory.hpp"
 #include "sm/grid.hpp"
@@ -236,6 +237,7 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
                   const Row64& address) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(address.v, kLanes, worker.access.address);
+  if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 
@@ -243,6 +245,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
                     const Row& offset) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(offset.v, kLanes, worker.access.address);
+  if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 

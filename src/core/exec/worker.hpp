@@ -11,6 +11,7 @@
 
 namespace warpath {
 
+class Checker;  // check/checker.hpp
 class Grid;
 
 struct InstrCount {
@@ -55,6 +56,7 @@ struct Worker {
   Footprint loaded;                        // kept while memory_counts are
   std::vector<AccessSlot> slots;           // by instruction index
   Access access;
+  Checker* checker = nullptr;  // who watches; null: nobody
   bool observe = false;  // fill `access` (and count) at every memory instruction
   bool alone = true;     // no other host thread runs this grid: atomics need no locked operations
   i64 slice = 0;         // length of the running slice

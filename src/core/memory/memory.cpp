@@ -9,6 +9,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "check/initialized.hpp"
+
 namespace warpath {
 namespace {
 
@@ -86,6 +88,7 @@ void Memory::alloc(u64 base, u64 size, MemoryKind kind) {
   }
   const Allocation allocation{base, size, kind};
   live_.emplace(base, allocation);
+  if (written_ != nullptr && kind == MemoryKind::Device) written_->track(base, size);
   map_pages(*home, allocation, true);
 }
 
@@ -96,6 +99,7 @@ void Memory::free(u64 base) {
   Region& home = *region(base);
   map_pages(home, allocation, false);
   live_.erase(found);
+  if (written_ != nullptr) written_->forget(base);
   // Give whole host pages back; what is left keeps its bytes, as on a GPU.
   const u64 from = (base - home.base + kHostPage - 1) & ~(kHostPage - 1);
   const u64 to = (base - home.base + allocation.size) & ~(kHostPage - 1);
@@ -142,7 +146,9 @@ std::string Memory::read(u64 address, u64 size) const {
 }
 
 void Memory::write(u64 address, std::span<const u8> bytes) {
-  if (!bytes.empty()) std::memcpy(checked(address, bytes.size()), bytes.data(), bytes.size());
+  if (bytes.empty()) return;
+  std::memcpy(checked(address, bytes.size()), bytes.data(), bytes.size());
+  if (written_ != nullptr) written_->mark(address, bytes.size());
 }
 
 void Memory::fill(u64 address, u64 value, u64 size, u32 width) {
@@ -151,6 +157,7 @@ void Memory::fill(u64 address, u64 value, u64 size, u32 width) {
   if (size % width != 0) throw std::invalid_argument("fill size must be a multiple of its width");
   if (size == 0) return;
   u8* host = checked(address, size);
+  if (written_ != nullptr) written_->mark(address, size);
   if (width == 1) {
     std::memset(host, static_cast<int>(value & 0xff), size);
     return;
@@ -159,7 +166,9 @@ void Memory::fill(u64 address, u64 value, u64 size, u32 width) {
 }
 
 void Memory::copy(u64 destination, u64 source, u64 size) {
-  if (size != 0) std::memmove(checked(destination, size), checked(source, size), size);
+  if (size == 0) return;
+  std::memmove(checked(destination, size), checked(source, size), size);
+  if (written_ != nullptr) written_->copy(destination, source, size);
 }
 
 std::vector<Allocation> Memory::allocations() const {

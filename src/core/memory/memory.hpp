@@ -31,6 +31,8 @@ struct Allocation {
   MemoryKind kind = MemoryKind::Device;
 };
 
+class WrittenMemory;  // check/initialized.hpp
+
 class Memory {
  public:
   Memory() = default;
@@ -60,6 +62,9 @@ class Memory {
   std::vector<Allocation> allocations() const;
 
   // The device-side malloc heap: part of a live allocation. Blocks are 16-byte aligned, first fit.
+  // From now on `written` is told what is allocated and written from outside the grids.
+  void track_writes(WrittenMemory* written) { written_ = written; }
+
   void set_heap(u64 base, u64 size);
   u64 heap_alloc(u64 size);     // 0 when full
   bool heap_free(u64 address);  // false when not a live block
@@ -77,6 +82,7 @@ class Memory {
   const Region* region(u64 address) const;
   void map_pages(Region& region, const Allocation& allocation, bool add);
 
+  WrittenMemory* written_ = nullptr;
   std::vector<Region> regions_;
   std::map<u64, Allocation> live_;
   u64 heap_base_ = 0;

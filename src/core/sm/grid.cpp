@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "check/checker.hpp"
 #include "exec/run.hpp"
 
 namespace warpath {
@@ -12,6 +13,15 @@ namespace {
 constexpr i64 kWarpSlice = 4096;         // instructions a warp runs before the next warp of its CTA
 constexpr u64 kCtaSlice = u64{1} << 24;  // instructions after which even a CTA that never polls is set aside
 constexpr u32 kMaxThreads = 1024;        // threads per CTA
+
+// Keeps the note of the lowest CTA for each instruction, and how many there were.
+void merge_note(std::map<u32, Note>& notes, const Note& note) {
+  const auto [entry, fresh] = notes.emplace(note.index, note);
+  if (fresh) return;
+  const u64 count = entry->second.count + note.count;
+  if (note.cta < entry->second.cta) entry->second = note;
+  entry->second.count = count;
+}
 
 u64 volume(const u32 (&shape)[3]) { return u64{shape[0]} * shape[1] * shape[2]; }
 
@@ -45,7 +55,9 @@ Grid::Grid(Memory& memory, const Program& program, GridSpec spec)
 
 void Grid::make_runners(u32 threads) {
   if (threads == 0) threads = std::max(std::thread::hardware_concurrency(), 1u);
-  const u64 useful = program_.order_visible() ? 1 : std::min<u64>(threads, blocks_);
+  const bool one = program_.order_visible() || spec_.checker != nullptr;
+  const u64 useful = one ? 1 : std::min<u64>(threads, blocks_);
+  if (spec_.checker != nullptr) spec_.checker->begin(*this);
   for (u64 i = 0; i < useful; ++i) {
     auto runner = std::make_unique<Runner>();
     Worker& worker = runner->worker;
@@ -54,7 +66,8 @@ void Grid::make_runners(u32 threads) {
     worker.counts.resize(program_.size() + 1);
     if (spec_.count) worker.memory_counts.resize(program_.size() + 1);
     worker.slots.resize(program_.size() + 1);
-    worker.observe = spec_.count;
+    worker.checker = spec_.checker;
+    worker.observe = spec_.count || (spec_.checker != nullptr && spec_.checker->looks_at_accesses());
     worker.alone = useful == 1;
     runners_.push_back(std::move(runner));
   }
@@ -148,7 +161,8 @@ Grid::Round Grid::run_round(Runner& runner, Cta& cta, u64& executed) {
     worker.polls = 0;
     u64 count = 0;
     try {
-      count = run_warp(worker, warp, code);
+      count = worker.checker == nullptr ? run_warp(worker, warp, code)
+                                        : run_warp_checked(*worker.checker, worker, warp, code);
     } catch (Fault& fault) {
       fault.warp = warp.id;
       fault.cta = cta.index;
@@ -188,8 +202,7 @@ void Grid::record_fault(Runner& runner, Fault fault) {
 void Grid::note(const Note& note, Worker& worker) {
   for (auto& runner : runners_) {
     if (&runner->worker != &worker) continue;
-    const auto [entry, fresh] = runner->notes.emplace(note.index, note);
-    if (!fresh && note.cta < entry->second.cta) entry->second = note;
+    merge_note(runner->notes, note);
   }
 }
 
@@ -197,8 +210,7 @@ std::vector<Note> Grid::notes() const {
   std::map<u32, Note> merged;
   for (const auto& runner : runners_) {
     for (const auto& [index, note] : runner->notes) {
-      const auto [entry, fresh] = merged.emplace(index, note);
-      if (!fresh && note.cta < entry->second.cta) entry->second = note;
+      merge_note(merged, note);
     }
   }
   std::vector<Note> all;

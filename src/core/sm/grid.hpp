@@ -33,6 +33,7 @@ struct GridSpec {
   u32 blocks_per_sm = 1;
   u32 warps_per_sm = 64;  // what %nwarpid says
   bool count = false;     // also count sectors, lines and wavefronts
+  Checker* checker = nullptr;  // watches every instruction, on one host thread
 };
 
 // An access inside a mapped page but outside every live allocation: hardware lets it pass.
@@ -44,6 +45,7 @@ struct Note {
   u64 address = 0;
   u32 size = 0;
   AccessKind access = AccessKind::None;
+  u64 count = 1;  // lanes at this instruction
 };
 
 // Where the lanes of one warp are, for hang reports.
@@ -66,11 +68,15 @@ class Grid {
   // Runs about `budget` warp instructions on up to `threads` host threads (0: as many as the
   // machine has; the first call fixes their number).
   GridState step(u64 budget, u32 threads);
+  // Lets `checker` watch; before the first step.
+  void watch(Checker& checker) { spec_.checker = &checker; }
 
   const GridSpec& spec() const { return spec_; }
   const Program& program() const { return program_; }
   Memory& memory() { return memory_; }
   u64 blocks() const { return blocks_; }
+  // CTAs that have been given to an SM so far.
+  u64 started() const { return next_block_ < blocks_ ? next_block_.load() : blocks_; }
   const std::optional<Fault>& fault() const { return fault_; }
   std::vector<InstrCount> counts() const;
   std::vector<MemoryCount> memory_counts() const;

@@ -16,7 +16,8 @@ nb::bytes pack(const std::vector<u64>& values) {
 }
 
 nb::dict l1_dict(const SmCounters& counters) {
-  static constexpr const char* kNames[kL1Ops] = {"global_ld", "global_st", "global_atom", "global_red", "local_ld", "local_st"};
+  static constexpr const char* kNames[kL1Ops] = {"global_ld",  "global_st", "global_atom",
+                                                 "global_red", "local_ld",  "local_st"};
   nb::dict out;
   for (u32 i = 0; i < kL1Ops; ++i) {
     const L1Counts& own = counters.l1[i];
@@ -69,11 +70,12 @@ nb::dict instruction_dict(const SmCounters& counters) {
   std::vector<u64> stalls;
   for (const auto& row : counters.stalls) stalls.insert(stalls.end(), row.begin(), row.end());
   out["stalls"] = pack(stalls);
-  const std::pair<const char*, u64 MemoryInstrCount::*> columns[] = {{"requests", &MemoryInstrCount::requests},
-                                                                     {"sectors", &MemoryInstrCount::sectors},
-                                                                     {"lines", &MemoryInstrCount::lines},
-                                                                     {"wavefronts", &MemoryInstrCount::wavefronts},
-                                                                     {"conflicts", &MemoryInstrCount::conflicts}};
+  const std::pair<const char*, u64 MemoryInstrCount::*> columns[] = {
+      {"requests", &MemoryInstrCount::requests},
+      {"sectors", &MemoryInstrCount::sectors},
+      {"lines", &MemoryInstrCount::lines},
+      {"wavefronts", &MemoryInstrCount::wavefronts},
+      {"conflicts", &MemoryInstrCount::conflicts}};
   for (const auto& [name, member] : columns) {
     std::vector<u64> values;
     for (const MemoryInstrCount& row : counters.memory) values.push_back(row.*member);
@@ -121,11 +123,12 @@ const char* step(TimedGrid& grid, u64 budget, u32 threads) {
 
 void bind_timing(nb::module_& m) {
   nb::class_<MemorySystem>(m, "MemorySystem")
-      .def("__init__",
-           [](MemorySystem* self, const std::map<std::string, u64>& params) {
-             new (self) MemorySystem(TimingParams::from(params));
-           },
-           "params"_a)
+      .def(
+          "__init__",
+          [](MemorySystem* self, const std::map<std::string, u64>& params) {
+            new (self) MemorySystem(TimingParams::from(params));
+          },
+          "params"_a)
       .def("flush", &MemorySystem::flush);
   nb::class_<TimedGrid>(m, "TimedGrid")
       .def(nb::init<Grid&, MemorySystem&, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,

@@ -7,11 +7,13 @@ namespace {
 
 u8 sectors_of(u64 address, u32 width) {
   const u32 first = static_cast<u32>(address % kLineBytes) / kSectorBytes;
-  const u32 last = std::min<u32>(static_cast<u32>(address % kLineBytes + width - 1) / kSectorBytes, kSectorsPerLine - 1);
+  const u32 last =
+      std::min<u32>(static_cast<u32>(address % kLineBytes + width - 1) / kSectorBytes, kSectorsPerLine - 1);
   return static_cast<u8>((2u << last) - (1u << first));
 }
 
-// Passes of one group of lanes: the most distinct words that fall into one bank. `merge`: equal words count once.
+// Passes of one group of lanes: the most distinct words that fall into one bank. `merge`: equal words count
+// once.
 u32 bank_passes(const Access& access, u32 lanes, bool merge) {
   std::array<std::array<u32, kLanes>, kLanes> words;
   std::array<u8, kLanes> depth{};
@@ -61,7 +63,8 @@ void coalesce(const Access& access, u64 base, Coalesced& out) {
     out.lines[at].sectors |= sectors_of(address, access.width);
   });
   out.sectors = 0;
-  for (u32 i = 0; i < out.count; ++i) out.sectors += static_cast<u32>(__builtin_popcount(out.lines[i].sectors));
+  for (u32 i = 0; i < out.count; ++i)
+    out.sectors += static_cast<u32>(__builtin_popcount(out.lines[i].sectors));
 }
 
 u32 tag_wavefronts(const Coalesced& lines) {
@@ -97,7 +100,8 @@ SharedPasses shared_passes(const Access& access, bool merges) {
   SharedPasses result;
   if (access.mask == 0) return result;
   if (!access.atomic && trivially_free(access)) return {1, 0};
-  // Stores of 64-bit lanes go in two halves, of 128-bit lanes in four quarters; loads merge over the whole warp.
+  // Stores of 64-bit lanes go in two halves, of 128-bit lanes in four quarters; loads merge over the whole
+  // warp.
   const u32 parts = access.write ? std::max<u32>(access.width / 4, 1) : 1;
   const u32 lanes = kLanes / parts;
   for (u32 part = 0; part < parts; ++part) {
@@ -107,8 +111,9 @@ SharedPasses shared_passes(const Access& access, bool merges) {
     result.conflicts += own != 0 ? own - 1 : 0;
   }
   if (!access.write && !access.atomic && access.width > 4) {
-    // The fewest that the distinct bytes need are no conflict.
-    const u32 least = std::min(result.wavefronts, std::max<u32>(access.width / 4, 1));
+    // A 128-bit load takes two passes at least; the fewest that the width needs are no conflict.
+    result.wavefronts = std::max<u32>(result.wavefronts, access.width / 8);
+    const u32 least = std::min<u32>(result.wavefronts, access.width / 4);
     result.conflicts = result.wavefronts - least;
   }
   return result;

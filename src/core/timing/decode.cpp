@@ -26,24 +26,38 @@ bool has_part(const std::string& opcode, std::string_view part) {
   return false;
 }
 
-u32 registers_of_width(const std::string& opcode) { return has_part(opcode, "128") ? 4 : has_part(opcode, "64") ? 2 : 1; }
+u32 registers_of_width(const std::string& opcode) {
+  return has_part(opcode, "128") ? 4 : has_part(opcode, "64") ? 2 : 1;
+}
 
 IssueClass class_of_pipe(Pipe pipe, std::string_view name, const std::string& opcode) {
   switch (pipe) {
-    case Pipe::Alu: return IssueClass::Int;
-    case Pipe::Fma: return IssueClass::Fp32;
+    case Pipe::Alu:
+      return IssueClass::Int;
+    case Pipe::Fma:
+      return IssueClass::Fp32;
     case Pipe::FmaHeavy:
       return has_part(opcode, "WIDE") || has_part(opcode, "HI") ? IssueClass::ImadWide : IssueClass::Imad;
-    case Pipe::Fp16: return IssueClass::Half;
-    case Pipe::Fp64: return IssueClass::Fp64;
-    case Pipe::Xu: return IssueClass::Xu;
-    case Pipe::Uniform: return IssueClass::Uniform;
-    case Pipe::Tensor: return IssueClass::Tensor;
-    case Pipe::Cbu: return name == "BRA" || name == "EXIT" ? IssueClass::Branch : IssueClass::Free;
-    case Pipe::Tex: return IssueClass::Tex;
-    case Pipe::Lsu: return IssueClass::Lg;
-    case Pipe::Adu: return IssueClass::Mio;
-    case Pipe::None: break;
+    case Pipe::Fp16:
+      return IssueClass::Half;
+    case Pipe::Fp64:
+      return IssueClass::Fp64;
+    case Pipe::Xu:
+      return IssueClass::Xu;
+    case Pipe::Uniform:
+      return IssueClass::Uniform;
+    case Pipe::Tensor:
+      return IssueClass::Tensor;
+    case Pipe::Cbu:
+      return name == "BRA" || name == "EXIT" ? IssueClass::Branch : IssueClass::Free;
+    case Pipe::Tex:
+      return IssueClass::Tex;
+    case Pipe::Lsu:
+      return IssueClass::Lg;
+    case Pipe::Adu:
+      return IssueClass::Mio;
+    case Pipe::None:
+      break;
   }
   return IssueClass::Free;
 }
@@ -57,7 +71,8 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
   op.merges = has_part(opcode, "POPC");
   op.reduces = name == "RED" || name == "REDG";
   const bool strong = has_part(opcode, "STRONG") || has_part(opcode, "MMIO");
-  op.bypass = op.reduces || name.starts_with("ATOMG") || name == "ATOM" || (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA"));
+  op.bypass = op.reduces || name.starts_with("ATOMG") || name == "ATOM" ||
+              (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA"));
   u32 operands = 0;
   for (u32 i = 0; i < in.operand_count; ++i) {
     const Operand& source = in.operands[i];
@@ -70,11 +85,11 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
   op.late_operands = static_cast<u8>(operands);
 }
 
-void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const Instr& in, const TimingParams& params,
-              TimedOp& op) {
+void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const Instr& in,
+              const TimingParams& params, TimedOp& op) {
   op.issue = class_of_pipe(pipe, name, opcode);
-  if (any_of(name, {"LDG", "STG", "LD", "ST", "LDL", "STL", "LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOM", "ATOMG",
-                    "ATOMS", "RED", "REDG"})) {
+  if (any_of(name, {"LDG", "STG", "LD", "ST", "LDL", "STL", "LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOM",
+                    "ATOMG", "ATOMS", "RED", "REDG"})) {
     set_memory(name, opcode, in, op);
   } else if (name == "LDC" || name == "LDCU") {
     op.kind = TimedKind::Constant;
@@ -84,8 +99,10 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     op.kind = TimedKind::Special;
     if (name == "R2UR") op.latency = static_cast<u16>(params.uniform_latency);
     op.issue = name == "R2UR" ? IssueClass::Int : IssueClass::Mio;
-    if (name == "R2UR") op.kind = TimedKind::Unit;
-    else op.latency = static_cast<u16>(params.special_latency);
+    if (name == "R2UR")
+      op.kind = TimedKind::Unit;
+    else
+      op.latency = static_cast<u16>(params.special_latency);
   } else if (name == "SHFL") {
     op.kind = TimedKind::Shuffle;
     op.issue = IssueClass::Mio;
@@ -93,7 +110,8 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
   } else if (name == "BAR") {
     op.kind = TimedKind::Barrier;
     op.issue = IssueClass::Free;
-  } else if (any_of(name, {"BRA", "BRX", "BRXU", "CALL", "RET", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "JMP"})) {
+  } else if (any_of(name,
+                    {"BRA", "BRX", "BRXU", "CALL", "RET", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "JMP"})) {
     op.kind = TimedKind::Branch;
   } else if (name == "EXIT") {
     op.kind = TimedKind::Exit;
@@ -139,7 +157,8 @@ void set_operands(const Instr& in, TimedOp& op) {
     }
     destination = false;
     if (collected && slot < 3) {
-      op.sources[slot] = source.kind == OperandKind::Reg && source.reg != kRZ ? static_cast<u8>(source.reg) : 255;
+      op.sources[slot] =
+          source.kind == OperandKind::Reg && source.reg != kRZ ? static_cast<u8>(source.reg) : 255;
       ++slot;
     }
   }
@@ -163,7 +182,8 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     set_operands(in, op);
     if (op.kind == TimedKind::Constant && in.operand_count > 1 && !in.operands[1].generic_uniform64) {
       const Operand& source = in.operands[1];
-      op.const_line = static_cast<u16>(u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
+      op.const_line =
+          static_cast<u16>(u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
     }
   }
   return ops;

@@ -14,8 +14,8 @@ enum class TimedKind : u8 {
   Special,   // special registers, through the MIO queue
   Constant,  // LDC: indexed constants, through the MIO queue
   Shuffle,
-  Memory,    // loads, stores, atomics: what it touched is known once it has executed
-  Barrier,   // BAR and what reads it
+  Memory,   // loads, stores, atomics: what it touched is known once it has executed
+  Barrier,  // BAR and what reads it
   Branch,
   Exit,
   Fence,
@@ -38,12 +38,12 @@ struct TimedOp {
   u8 sources[3] = {255, 255, 255};  // registers read by the operand slots A, B, C
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
-  bool reduces = false;             // an atomic that returns nothing
-  bool merges = false;              // an atomic that counts lanes: those on one word are one
-  bool bypass = false;              // not served by L1
-  bool answers_long = false;        // its scoreboard wait is a long one
-  u16 const_line = kNoLine;         // bank and line of its constant operand
-  u16 latency = 0;                  // issue to answer of Unit, Special and the like
+  bool reduces = false;       // an atomic that returns nothing
+  bool merges = false;        // an atomic that counts lanes: those on one word are one
+  bool bypass = false;        // not served by L1
+  bool answers_long = false;  // its scoreboard wait is a long one
+  u16 const_line = kNoLine;   // bank and line of its constant operand
+  u16 latency = 0;            // issue to answer of Unit, Special and the like
   u8 depbar_sb = 7;
   u8 depbar_count = 0;
 };

@@ -6,7 +6,8 @@ Distributor::Distributor(const TimingParams& params, u64 blocks, u32 sms, u32 bl
     : params_(params), blocks_(blocks) {
   // One CTA on every SM before any gets its second.
   for (u32 round = 0; round < blocks_per_sm && order_ < blocks; ++round) {
-    for (u32 sm = 0; sm < sms && order_ < blocks; ++sm) free_.push({params.front_end, order_++, (first_sm + sm) % sms});
+    for (u32 sm = 0; sm < sms && order_ < blocks; ++sm)
+      free_.push({params.front_end, order_++, (first_sm + sm) % sms});
   }
   last_ = params.front_end;
 }

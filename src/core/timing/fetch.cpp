@@ -5,7 +5,10 @@
 namespace warpath {
 
 InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn)
-    : params_(&params), turn_(turn), ready_(lines + 1, kNever), l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
+    : params_(&params),
+      turn_(turn),
+      ready_(lines + 1, kNever),
+      l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
 
 void InstructionCache::insert(u32 line) {
   if (resident_.size() < params_->l1i_lines) {

@@ -22,7 +22,8 @@ class InstructionCache {
   // `turn`: cycles that the SM waits for others that want the same lines from beyond at the same time.
   InstructionCache(const TimingParams& params, u32 lines, u32 turn);
 
-  // When sub-partition `part` can decode from `line`, wanted at `now`; `follows`: the line before was running.
+  // When sub-partition `part` can decode from `line`, wanted at `now`; `follows`: the line before was
+  // running.
   Cycle fetch(u32 part, u32 line, Cycle now, bool follows, const CodeHome& home);
   u64 requests() const { return requests_; }
 
@@ -32,18 +33,18 @@ class InstructionCache {
 
   const TimingParams* params_;
   u32 turn_;
-  std::vector<Cycle> ready_;               // by program line: kNever when absent
-  std::vector<u32> resident_;              // lines in order of arrival, for eviction
+  std::vector<Cycle> ready_;   // by program line: kNever when absent
+  std::vector<u32> resident_;  // lines in order of arrival, for eviction
   std::size_t oldest_ = 0;
-  std::vector<std::vector<u32>> l0_;       // by sub-partition: lines held
+  std::vector<std::vector<u32>> l0_;  // by sub-partition: lines held
   std::array<u32, 4> l0_next_{};
-  Cycle stream_free_ = 0;                  // when the stream from beyond can deliver its next line
+  Cycle stream_free_ = 0;  // when the stream from beyond can deliver its next line
   u64 requests_ = 0;
 };
 
-// Which blocks of constants the level behind an SM's constant caches has brought, and when each is there. The first
-// touch of a block goes out to L2; every SM of a launch asks for the same one at about the same time, so each waits for
-// those before it.
+// Which blocks of constants the level behind an SM's constant caches has brought, and when each is there. The
+// first touch of a block goes out to L2; every SM of a launch asks for the same one at about the same time,
+// so each waits for those before it.
 class ConstantBlocks {
  public:
   explicit ConstantBlocks(u32 latency) : latency_(latency) {}
@@ -66,7 +67,8 @@ class ConstantBlocks {
 // A small cache of constant lines; a miss brings the line `latency` after the block behind has it.
 class ConstantCache {
  public:
-  ConstantCache(u32 lines, u32 latency) : latency_(latency), lines_(lines), tags_(lines, 0xffff), ready_(lines, 0) {}
+  ConstantCache(u32 lines, u32 latency)
+      : latency_(latency), lines_(lines), tags_(lines, 0xffff), ready_(lines, 0) {}
 
   Cycle access(u16 line, Cycle now, ConstantBlocks& behind) {
     for (std::size_t i = 0; i < lines_; ++i) {

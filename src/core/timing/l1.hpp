@@ -13,16 +13,17 @@ inline constexpr u32 kNoMiss = ~0u;
 struct L1Line {
   u64 tag = ~u64{0};
   u32 stamp = 0;
-  u8 valid = 0;    // sectors whose arrival time is known (`ready`, maybe ahead)
-  u8 written = 0;  // sectors that stores went through
-  u8 pending = 0;  // sectors asked for, arrival not known yet
+  u8 valid = 0;                    // sectors whose arrival time is known (`ready`, maybe ahead)
+  u8 written = 0;                  // sectors that stores went through
+  u8 pending = 0;                  // sectors asked for, arrival not known yet
   u32 miss[kSectorsPerLine] = {};  // the miss that brings each pending sector
   Cycle ready = 0;                 // when the last of the valid sectors is there
 };
 
 class L1Cache {
  public:
-  L1Cache(u64 bytes, u32 ways) : ways_(ways), sets_(std::max<u64>(bytes / kLineBytes / ways, 1)), lines_(sets_ * ways) {}
+  L1Cache(u64 bytes, u32 ways)
+      : ways_(ways), sets_(std::max<u64>(bytes / kLineBytes / ways, 1)), lines_(sets_ * ways) {}
 
   // The line holding `address` / 128, or null.
   L1Line* find(u64 tag) {

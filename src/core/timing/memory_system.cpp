@@ -17,11 +17,12 @@ u64 mix(u64 x) {
 u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
 constexpr u32 kUnderway = 1024;  // reads under way that a GPC can compare with
-constexpr u32 kOne = 256;  // units of work in a cycle
+constexpr u32 kOne = 256;        // units of work in a cycle
 
 }  // namespace
 
-L2Tags::L2Tags(u64 bytes, u32 ways) : ways_(ways), sets_(std::max<u64>(bytes / kLineBytes / ways, 1)), lines_(sets_ * ways) {}
+L2Tags::L2Tags(u64 bytes, u32 ways)
+    : ways_(ways), sets_(std::max<u64>(bytes / kLineBytes / ways, 1)), lines_(sets_ * ways) {}
 
 L2Tags::Line* L2Tags::set_of(u64 line) { return &lines_[mix(line) % sets_ * ways_]; }
 
@@ -38,7 +39,8 @@ L2Tags::Line* L2Tags::find(u64 line) {
 
 L2Tags::Line* L2Tags::replace(u64 line, Line& victim) {
   Line* set = set_of(line);
-  Line* oldest = std::min_element(set, set + ways_, [](const Line& a, const Line& b) { return a.stamp < b.stamp; });
+  Line* oldest =
+      std::min_element(set, set + ways_, [](const Line& a, const Line& b) { return a.stamp < b.stamp; });
   victim = *oldest;
   *oldest = Line{line, ++clock_, 0, 0, 0};
   return oldest;
@@ -58,9 +60,9 @@ L2Tags::Line* L2Tags::oldest_dirty(u64 line, u32 limit) {
   return dirty > limit ? oldest : nullptr;
 }
 
-MemorySystem::MemorySystem(const TimingParams& params)
-    : params_(params) {
-  for (u32 i = 0; i < params.l2_partitions; ++i) partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways);
+MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
+  for (u32 i = 0; i < params.l2_partitions; ++i)
+    partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways);
   dirty_limit_ = params.l2_ways * params.l2_dirty_percent / 100;
   distances_.resize(std::size_t{params.sms} * params.l2_slices);
   for (std::size_t i = 0; i < distances_.size(); ++i) {
@@ -210,7 +212,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   if (near != home.partition) {
     at += params_.l2_fabric_latency / 2;
     counts_.l2_sectors += sectors;
-    if (L2Tags::Line* copy = partitions_[near].find(request.line)) copy->valid &= static_cast<u8>(~request.sectors);
+    if (L2Tags::Line* copy = partitions_[near].find(request.line))
+      copy->valid &= static_cast<u8>(~request.sectors);
   }
   counts_.l2_sectors += sectors;
   const u32 cost = atomic ? params_.atomic_base_256 + sectors * params_.atomic_sector_256 +
@@ -221,7 +224,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   Cycle ready = done;
-  if (atomic && hit != request.sectors) ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
+  if (atomic && hit != request.sectors)
+    ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
   line->valid |= request.sectors;
   line->dirty |= request.sectors;
   if (L2Tags::Line* old = partitions_[home.partition].oldest_dirty(request.line, dirty_limit_)) {
@@ -237,8 +241,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   ++(request.kind == RequestKind::Reduce        ? counts_.reduce_requests
      : request.kind == RequestKind::CompareSwap ? counts_.cas_requests
                                                 : counts_.atomic_requests);
-  counts_.other_sectors += sectors;
-  counts_.other_hits += count(hit);
+  counts_.other_sectors += sectors + request.passes - 1;
+  counts_.other_hits += count(hit) + request.passes - 1;
   return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency;
 }
 
@@ -261,7 +265,7 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
       reply.time = std::max(request.time, done > queued ? done - queued : 0);
     } else {
       const Cycle done = request.kind == RequestKind::Read ? serve_read(request, home, arrives, near)
-                                                         : serve_write(request, home, arrives, near);
+                                                           : serve_write(request, home, arrives, near);
       const u32 bytes = count(request.sectors) * kSectorBytes;
       const Cycle sent = done + params_.reply_latency + way;
       reply.time = std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));

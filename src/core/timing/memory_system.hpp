@@ -13,7 +13,7 @@ namespace warpath {
 
 struct MemoryCounts {
   u64 dram_read_bytes = 0, dram_write_bytes = 0;
-  u64 l2_sectors = 0;         // every sector looked up, the fabric between partitions included
+  u64 l2_sectors = 0;  // every sector looked up, the fabric between partitions included
   u64 read_sectors = 0, read_hits = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
   u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
 };
@@ -103,14 +103,14 @@ class MemorySystem {
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;
-  std::vector<Underway> underway_;     // by GPC and line, direct-mapped
-  std::vector<u8> distances_;  // by SM and slice, cycles each way
+  std::vector<Underway> underway_;  // by GPC and line, direct-mapped
+  std::vector<u8> distances_;       // by SM and slice, cycles each way
   MemoryCounts counts_;
   CodeHome code_;
   u64 code_id_ = 0;
   u64 launches_ = 0;
   bool flushed_ = true;  // nothing has run since the caches were emptied
-  u64 base_ = 0;  // cycles of the launches before this one
+  u64 base_ = 0;         // cycles of the launches before this one
 };
 
 }  // namespace warpath

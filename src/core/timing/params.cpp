@@ -9,31 +9,106 @@ namespace {
 
 using Field = std::pair<const char*, u32 TimingParams::*>;
 
-#define FIELD(name) Field{#name, &TimingParams::name}
+#define FIELD(name) \
+  Field { #name, &TimingParams::name }
 constexpr std::array kFields = {
-    FIELD(sm_clock_khz), FIELD(sms), FIELD(gpcs), FIELD(max_warps), FIELD(sub_partitions), FIELD(register_banks),
-    FIELD(register_reads), FIELD(branch_redirect), FIELD(exit_resolve), FIELD(exit_drain), FIELD(pipe_ahead),
-    FIELD(l0i_lines), FIELD(l1i_lines), FIELD(l1i_latency), FIELD(l2i_latency),
-    FIELD(dram_i_latency), FIELD(prefetch_lines), FIELD(prefetch_interval), FIELD(imc_lines), FIELD(imc_latency),
-    FIELD(idc_latency), FIELD(constant_block_latency), FIELD(constant_cold_latency), FIELD(same_line_256), FIELD(mio_credits), FIELD(mio_latency), FIELD(mio_interval), FIELD(operand_interval_256),
-    FIELD(misc_interval), FIELD(data_interval), FIELD(lsu_interval), FIELD(special_latency), FIELD(constant_latency), FIELD(shuffle_latency),
-    FIELD(shared_latency), FIELD(shared_atomic_latency), FIELD(xu_latency), FIELD(l1_latency), FIELD(source_release),
-    FIELD(tensor_latency), FIELD(fp64_latency), FIELD(uniform_latency), FIELD(barrier_interval), FIELD(barrier_latency),
-    FIELD(membar_latency), FIELD(l1_bytes), FIELD(l1_ways), FIELD(l1_miss_latency), FIELD(store_port_bytes), FIELD(store_sector_256), FIELD(store_line_256),
-    FIELD(store_buffer_cycles), FIELD(request_latency), FIELD(reply_latency), FIELD(distance_spread),
-    FIELD(reply_port_bytes), FIELD(gpc_port_bytes), FIELD(l2_partitions), FIELD(l2_slices), FIELD(l2_bytes),
-    FIELD(l2_ways), FIELD(l2_granule_bits), FIELD(l2_sector_256), FIELD(l2_write_sector_256), FIELD(l2_fabric_latency),
-    FIELD(l2_dirty_percent), FIELD(l2_queue_cycles), FIELD(atomic_base_256), FIELD(atomic_sector_256),
-    FIELD(atomic_pass_256), FIELD(atomic_latency), FIELD(dram_channels), FIELD(dram_latency), FIELD(dram_spread),
-    FIELD(dram_access_256), FIELD(dram_write_256), FIELD(dram_turnaround_256), FIELD(dram_write_batch),
-    FIELD(dram_refresh_percent), FIELD(dram_refresh_cycles), FIELD(dram_access_bytes), FIELD(front_end),
-    FIELD(back_end), FIELD(launch_interval_256), FIELD(complete_interval_256), FIELD(complete_latency),
-    FIELD(dispatch_latency), FIELD(rotate_sms), FIELD(warp_launch_interval), FIELD(launch_bytes), FIELD(quantum),
+    FIELD(sm_clock_khz),
+    FIELD(sms),
+    FIELD(gpcs),
+    FIELD(max_warps),
+    FIELD(sub_partitions),
+    FIELD(register_banks),
+    FIELD(register_reads),
+    FIELD(branch_redirect),
+    FIELD(exit_resolve),
+    FIELD(exit_drain),
+    FIELD(pipe_ahead),
+    FIELD(l0i_lines),
+    FIELD(l1i_lines),
+    FIELD(l1i_latency),
+    FIELD(l2i_latency),
+    FIELD(dram_i_latency),
+    FIELD(prefetch_lines),
+    FIELD(prefetch_interval),
+    FIELD(imc_lines),
+    FIELD(imc_latency),
+    FIELD(idc_latency),
+    FIELD(constant_block_latency),
+    FIELD(constant_cold_latency),
+    FIELD(same_line_256),
+    FIELD(mio_credits),
+    FIELD(mio_latency),
+    FIELD(mio_interval),
+    FIELD(operand_interval_256),
+    FIELD(misc_interval),
+    FIELD(data_interval),
+    FIELD(lsu_interval),
+    FIELD(special_latency),
+    FIELD(constant_latency),
+    FIELD(shuffle_latency),
+    FIELD(shared_latency),
+    FIELD(shared_atomic_latency),
+    FIELD(xu_latency),
+    FIELD(l1_latency),
+    FIELD(source_release),
+    FIELD(tensor_latency),
+    FIELD(fp64_latency),
+    FIELD(uniform_latency),
+    FIELD(barrier_interval),
+    FIELD(barrier_latency),
+    FIELD(membar_latency),
+    FIELD(l1_bytes),
+    FIELD(l1_ways),
+    FIELD(l1_miss_latency),
+    FIELD(store_port_bytes),
+    FIELD(store_sector_256),
+    FIELD(store_line_256),
+    FIELD(store_buffer_cycles),
+    FIELD(request_latency),
+    FIELD(reply_latency),
+    FIELD(distance_spread),
+    FIELD(reply_port_bytes),
+    FIELD(gpc_port_bytes),
+    FIELD(l2_partitions),
+    FIELD(l2_slices),
+    FIELD(l2_bytes),
+    FIELD(l2_ways),
+    FIELD(l2_granule_bits),
+    FIELD(l2_sector_256),
+    FIELD(l2_write_sector_256),
+    FIELD(l2_fabric_latency),
+    FIELD(l2_dirty_percent),
+    FIELD(l2_queue_cycles),
+    FIELD(atomic_base_256),
+    FIELD(atomic_sector_256),
+    FIELD(atomic_pass_256),
+    FIELD(atomic_latency),
+    FIELD(dram_channels),
+    FIELD(dram_latency),
+    FIELD(dram_spread),
+    FIELD(dram_access_256),
+    FIELD(dram_write_256),
+    FIELD(dram_turnaround_256),
+    FIELD(dram_write_batch),
+    FIELD(dram_refresh_percent),
+    FIELD(dram_refresh_cycles),
+    FIELD(dram_access_bytes),
+    FIELD(front_end),
+    FIELD(back_end),
+    FIELD(launch_interval_256),
+    FIELD(complete_interval_256),
+    FIELD(complete_latency),
+    FIELD(dispatch_latency),
+    FIELD(rotate_sms),
+    FIELD(warp_launch_interval),
+    FIELD(launch_bytes),
+    FIELD(quantum),
 };
 #undef FIELD
 
-constexpr std::array<const char*, kIssueClasses> kClassNames = {"fp32", "int", "imad", "imad_wide", "half", "fp64", "xu",
-                                                                "uniform", "branch", "tensor", "mio", "lg", "tex", "free"};
+constexpr std::array<const char*, kIssueClasses> kClassNames = {
+    "fp32",    "int",    "imad",   "imad_wide", "half", "fp64", "xu",
+    "uniform", "branch", "tensor", "mio",       "lg",   "tex",  "free"};
 
 u32 take(const std::map<std::string, u64>& values, const std::string& name, std::size_t& used) {
   const auto found = values.find(name);
@@ -58,7 +133,8 @@ TimingParams TimingParams::from(const std::map<std::string, u64>& values) {
       throw std::invalid_argument("timing parameter " + prefix + " names a unit above 8");
     }
   }
-  if (used != values.size()) throw std::invalid_argument("timing parameters hold a name that the model does not know");
+  if (used != values.size())
+    throw std::invalid_argument("timing parameters hold a name that the model does not know");
   return out;
 }
 

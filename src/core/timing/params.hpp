@@ -1,5 +1,6 @@
-// What a board's timing is made of: plain integers, resolved by Python from the data files. Cycles are SM clocks; names
-// ending in _256 are 256ths of a cycle; the meaning of each is in the data file beside its source.
+// What a board's timing is made of: plain integers, resolved by Python from the data files. Cycles are SM
+// clocks; names ending in _256 are 256ths of a cycle; the meaning of each is in the data file beside its
+// source.
 #pragma once
 
 #include <map>
@@ -10,9 +11,25 @@
 namespace warpath {
 
 // Groups of instructions that compete for the same issue resources.
-enum class IssueClass : u8 { Fp32, Int, Imad, ImadWide, Half, Fp64, Xu, Uniform, Branch, Tensor, Mio, Lg, Tex, Free };
+enum class IssueClass : u8 {
+  Fp32,
+  Int,
+  Imad,
+  ImadWide,
+  Half,
+  Fp64,
+  Xu,
+  Uniform,
+  Branch,
+  Tensor,
+  Mio,
+  Lg,
+  Tex,
+  Free
+};
 inline constexpr u32 kIssueClasses = 14;
-inline constexpr u32 kServers = 9;  // execution units of a sub-partition that an issue class can name; the last stands for none
+inline constexpr u32 kServers =
+    9;  // execution units of a sub-partition that an issue class can name; the last stands for none
 
 struct ClassParams {
   u32 server = 0;    // the unit it occupies
@@ -25,26 +42,29 @@ struct TimingParams {
   u32 sm_clock_khz = 0, sms = 0, gpcs = 0, max_warps = 0, sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, exit_resolve = 0, exit_drain = 0, pipe_ahead = 0;
+  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, exit_resolve = 0, exit_drain = 0,
+      pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
-      prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0,
-      constant_block_latency = 0, constant_cold_latency = 0, same_line_256 = 0;
+      prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0, constant_block_latency = 0,
+      constant_cold_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
-  u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0, data_interval = 0, lsu_interval = 0,
-      special_latency = 0, constant_latency = 0, shuffle_latency = 0, shared_latency = 0, shared_atomic_latency = 0,
-      xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0, uniform_latency = 0,
-      barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0,
-      store_port_bytes = 0, store_sector_256 = 0, store_line_256 = 0, store_buffer_cycles = 0;
+  u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0,
+      data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0, shuffle_latency = 0,
+      shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
+      tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,
+      membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, store_port_bytes = 0,
+      store_sector_256 = 0, store_line_256 = 0, store_buffer_cycles = 0;
   // between SMs and L2
   u32 request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;
   // L2
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_sector_256 = 0,
-      l2_write_sector_256 = 0, l2_fabric_latency = 0, l2_dirty_percent = 0, l2_queue_cycles = 0, atomic_base_256 = 0,
-      atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_latency = 0;
+      l2_write_sector_256 = 0, l2_fabric_latency = 0, l2_dirty_percent = 0, l2_queue_cycles = 0,
+      atomic_base_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_latency = 0;
   // DRAM
-  u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0, dram_turnaround_256 = 0,
-      dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0, dram_access_bytes = 0;
+  u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
+      dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,
+      dram_access_bytes = 0;
   // launch
   u32 front_end = 0, back_end = 0, launch_interval_256 = 0, complete_interval_256 = 0, complete_latency = 0,
       dispatch_latency = 0, rotate_sms = 0, warp_launch_interval = 0, launch_bytes = 0;

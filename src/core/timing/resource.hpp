@@ -22,8 +22,8 @@ struct Server {
   }
 };
 
-// Work is booked out of order of time: a ring of short spans, each with a capacity. Times in cycles; work in units of
-// which a fixed number fits into a cycle.
+// Work is booked out of order of time: a ring of short spans, each with a capacity. Times in cycles; work in
+// units of which a fixed number fits into a cycle.
 class Calendar {
  public:
   static constexpr u32 kSpanBits = 5;  // 32 cycles

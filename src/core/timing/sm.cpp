@@ -8,10 +8,14 @@ namespace {
 constexpr Stall throttle_reason(IssueClass c) {
   switch (c) {
     case IssueClass::Xu:  // behind the MIO queue
-    case IssueClass::Mio: return Stall::MioThrottle;
-    case IssueClass::Lg: return Stall::LgThrottle;
-    case IssueClass::Tex: return Stall::TexThrottle;
-    default: return Stall::MathPipeThrottle;
+    case IssueClass::Mio:
+      return Stall::MioThrottle;
+    case IssueClass::Lg:
+      return Stall::LgThrottle;
+    case IssueClass::Tex:
+      return Stall::TexThrottle;
+    default:
+      return Stall::MathPipeThrottle;
   }
 }
 
@@ -23,13 +27,20 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters)
-    : context_(context), params_(*context.params), id_(id), worker_(worker), counters_(counters),
-      parts_(params_.sub_partitions), warps_(params_.max_warps), instructions_(params_, context.code_lines, id * params_.same_line_256 / 256),
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker& worker, SmCounters& counters)
+    : context_(context),
+      params_(*context.params),
+      id_(id),
+      worker_(worker),
+      counters_(counters),
+      parts_(params_.sub_partitions),
+      warps_(params_.max_warps),
+      instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256),
       constant_blocks_(params_.constant_block_latency + (context.cold ? params_.constant_cold_latency : 0) +
-                       id * params_.same_line_256 / 256),
+                       turn * params_.same_line_256 / 256),
       immediate_constants_(params_.imc_lines, params_.imc_latency),
-      indexed_constants_(params_.imc_lines, params_.idc_latency), l1_(context.l1_bytes, params_.l1_ways) {
+      indexed_constants_(params_.imc_lines, params_.idc_latency),
+      l1_(context.l1_bytes, params_.l1_ways) {
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
     part.lg = CreditQueue(params_.mio_credits);
@@ -159,8 +170,8 @@ void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, 
   ++counters_.issued;
 }
 
-// Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse cache
-// holds are there.
+// Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse
+// cache holds are there.
 u32 TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp) {
   std::array<u32, 4> wanted{};
   u32 most = 1;
@@ -216,12 +227,19 @@ void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
     throw;
   }
   switch (op.kind) {
-    case TimedKind::Unit: answer(warp, op.write_sb, now + op.latency, false); break;
+    case TimedKind::Unit:
+      answer(warp, op.write_sb, now + op.latency, false);
+      break;
     case TimedKind::Special:
     case TimedKind::Constant:
-    case TimedKind::Shuffle: special(part, warp, op, now); break;
-    case TimedKind::Memory: memory(part, warp, op, pc, now); break;
-    default: break;
+    case TimedKind::Shuffle:
+      special(part, warp, op, now);
+      break;
+    case TimedKind::Memory:
+      memory(part, warp, op, pc, now);
+      break;
+    default:
+      break;
   }
   after(warp, op, pc, now);
 }
@@ -275,7 +293,8 @@ void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
   if (line != warp.line || !follows) {
     const bool sequential = follows && warp.line != ~0u;
     warp.line = line;
-    warp.waits.add(Stall::NoInstruction, instructions_.fetch(warp.part, line, fetch_from, sequential, *context_.home));
+    warp.waits.add(Stall::NoInstruction,
+                   instructions_.fetch(warp.part, line, fetch_from, sequential, *context_.home));
   }
   scoreboard_stage(warp);
 }
@@ -303,7 +322,8 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
-    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_));
+    warp.waits.add(Stall::ImcMiss,
+                   immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_));
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);

@@ -1,4 +1,5 @@
-// A streaming multiprocessor over time: four sub-partitions, the memory pipeline they share, and resident CTAs.
+// A streaming multiprocessor over time: four sub-partitions, the memory pipeline they share, and resident
+// CTAs.
 #pragma once
 
 #include <array>
@@ -25,10 +26,10 @@ struct SmContext {
   const TimedOp* ops = nullptr;
   const CodeHome* home = nullptr;
   u32 code_lines = 0;
-  u64 local_base = 0;    // where local memory stands in the address space of the caches
-  u32 local_bytes = 0;   // per thread
-  bool cold = false;     // caches were flushed before the launch
-  u64 l1_bytes = 0;      // what the carve-out leaves
+  u64 local_base = 0;   // where local memory stands in the address space of the caches
+  u32 local_bytes = 0;  // per thread
+  bool cold = false;    // caches were flushed before the launch
+  u64 l1_bytes = 0;     // what the carve-out leaves
 };
 
 // A CTA on its way to the SM; its first warp starts at `at`.
@@ -47,9 +48,11 @@ struct Departure {
 
 class TimedSm {
  public:
-  TimedSm(const SmContext& context, u32 id, Worker& worker, SmCounters& counters);
+  // `turn`: how many SMs got their first CTA before this one.
+  TimedSm(const SmContext& context, u32 id, u32 turn, Worker& worker, SmCounters& counters);
 
-  // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive. Throws Fault.
+  // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
+  // Throws Fault.
   void run(std::vector<Reply>& replies, Cycle from, Cycle until);
   // When something can happen next without an answer from outside.
   Cycle next() const;
@@ -82,7 +85,7 @@ class TimedSm {
   struct Miss {
     u32 line = kNoMiss;  // index in L1, or none
     u8 sectors = 0;
-    i32 waiters = -1;    // list in waiters_
+    i32 waiters = -1;  // list in waiters_
   };
   struct Waiter {
     u32 load;

@@ -8,8 +8,9 @@ namespace {
 
 constexpr u32 kStoreToken = 1u << 31;  // the rest of the token is the warp
 constexpr u64 kLocalTop = u64{1} << 24;
-constexpr u32 kJoinable = 8;      // requests that a later one can join
-constexpr Cycle kJoinCycles = 16;  // and for how long
+constexpr u32 kJoinable = 32;           // requests that a later one can join
+constexpr Cycle kJoinCycles = 16;       // and for how long: reads
+constexpr Cycle kJoinStoreCycles = 64;  // and stores
 
 L1Op op_of(const Access& access, const TimedOp& op) {
   if (access.space == Space::Local) return access.write ? L1Op::LocalStore : L1Op::LocalLoad;
@@ -19,10 +20,11 @@ L1Op op_of(const Access& access, const TimedOp& op) {
 
 }  // namespace
 
-// Puts an instruction into its queue: through the sub-partition's port with its late operands, then to the unit that
-// all sub-partitions share. Returns when the unit starts on it.
+// Puts an instruction into its queue: through the sub-partition's port with its late operands, then to the
+// unit that all sub-partitions share. Returns when the unit starts on it.
 Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now) {
-  const u64 port = std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
+  const u64 port =
+      std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
   const u64 there = part.mio_port.take((now + params_.mio_latency) * 256, port);
   const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
   const bool lg = op.issue == IssueClass::Lg;
@@ -43,7 +45,8 @@ void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cy
   const Cycle start = enqueue(part, op, shuffle ? lsu_unit_ : misc_unit_,
                               shuffle ? params_.lsu_interval : params_.misc_interval, now);
   Cycle from = start;
-  if (op.kind == TimedKind::Constant && op.const_line != kNoLine) from = indexed_constants_.access(op.const_line, start, constant_blocks_);
+  if (op.kind == TimedKind::Constant && op.const_line != kNoLine)
+    from = indexed_constants_.access(op.const_line, start, constant_blocks_);
   answer(warp, op.write_sb, from + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
@@ -56,8 +59,10 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
     answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
     return;
   }
-  if (access.space == Space::Shared && op.issue == IssueClass::Mio) return shared_access(part, warp, op, pc, now);
-  if (access.space == Space::Shared) return shared_access(part, warp, op, pc, now);  // a generic address that was shared
+  if (access.space == Space::Shared && op.issue == IssueClass::Mio)
+    return shared_access(part, warp, op, pc, now);
+  if (access.space == Space::Shared)
+    return shared_access(part, warp, op, pc, now);  // a generic address that was shared
   cached_access(part, warp, op, pc, now);
 }
 
@@ -120,7 +125,9 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   ++own.requests;
   own.sectors += coalesced_.sectors;
   own.lines += coalesced_.count;
-  const u32 wavefronts = tag_wavefronts(coalesced_);
+  u32 wavefronts = tag_wavefronts(coalesced_);
+  for (u32 i = 0; access.atomic && i < coalesced_.count; ++i)
+    wavefronts = std::max<u32>(wavefronts, coalesced_.lines[i].passes);
   counts.wavefronts += wavefronts;
   // Lines go by one after another, and so does the data, a line's worth at a time.
   const u32 cost = std::max(coalesced_.count, access.width * u32(kLanes) / kLineBytes) * params_.lsu_interval;
@@ -142,7 +149,8 @@ u32 TimedSm::join_request(u64 line, u32 place, u8 sectors, Cycle leaves) {
   const std::size_t newest = requests_.size();
   for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
     Request& request = requests_[i - 1];
-    if (request.line != line || request.kind != RequestKind::Read || request.time + kJoinCycles < leaves) continue;
+    if (request.line != line || request.kind != RequestKind::Read || request.time + kJoinCycles < leaves)
+      continue;
     if (misses_[request.token].line != place) continue;
     request.sectors |= sectors;
     misses_[request.token].sectors |= sectors;
@@ -187,7 +195,8 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     number = free_loads_.back();
     free_loads_.pop_back();
   }
-  loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0, at + coalesced_.count - 1 + params_.l1_latency};
+  loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0,
+                    at + coalesced_.count - 1 + params_.l1_latency};
   const bool atomic = worker_.access.atomic;
   const RequestKind kind = atomic ? RequestKind::Atomic : RequestKind::Read;
   for (u32 i = 0; i < coalesced_.count; ++i) {
@@ -209,7 +218,8 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
     const Cycle leaves = at + i + params_.l1_miss_latency;
     const u32 merged = line != nullptr ? join_request(share.line, l1_.index(line), missing, leaves) : kNoMiss;
-    const u32 miss = merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
+    const u32 miss =
+        merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
     if (line != nullptr) {
       line->pending |= missing;
       for_lanes(missing, [&](u32 sector) { line->miss[sector] = miss; });
@@ -232,7 +242,9 @@ bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
   const std::size_t newest = requests_.size();
   for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
     Request& request = requests_[i - 1];
-    if (request.line != share.line || request.kind != RequestKind::Write || request.time + kJoinCycles < leaves) continue;
+    if (request.line != share.line || request.kind != RequestKind::Write ||
+        request.time + kJoinStoreCycles < leaves)
+      continue;
     request.sectors |= share.sectors;
     return true;
   }
@@ -242,7 +254,8 @@ bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
 void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local) {
   const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
-  const u64 access_bytes = u64{worker_.access.width} * static_cast<u64>(__builtin_popcount(worker_.access.mask));
+  const u64 access_bytes =
+      u64{worker_.access.width} * static_cast<u64>(__builtin_popcount(worker_.access.mask));
   for (u32 i = 0; i < coalesced_.count; ++i) {
     const LineShare& share = coalesced_.lines[i];
     const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
@@ -252,7 +265,8 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
     } else {
       if (line == nullptr) line = l1_.replace(share.line);
       if (line != nullptr) {
-        counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors & (line->valid | line->written)));
+        counts.sector_hits +=
+            static_cast<u32>(__builtin_popcount(share.sectors & (line->valid | line->written)));
         line->written |= share.sectors;
         if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
       }
@@ -267,7 +281,8 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
   }
   // A full store buffer holds up whatever comes next.
   const u64 buffer = u64{params_.store_buffer_cycles} * 256;
-  if (store_port_.free_256 > buffer) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, store_port_.free_256 - buffer);
+  if (store_port_.free_256 > buffer)
+    lsu_unit_.free_256 = std::max(lsu_unit_.free_256, store_port_.free_256 - buffer);
 }
 
 void TimedSm::finish_load(Load& load) {

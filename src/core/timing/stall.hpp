@@ -31,9 +31,24 @@ enum class Stall : u8 {
 inline constexpr std::size_t kStalls = 18;
 
 inline constexpr std::array<std::string_view, kStalls> kStallNames = {
-    "selected",         "not_selected",       "no_instruction", "wait",        "branch_resolving", "long_scoreboard",
-    "short_scoreboard", "math_pipe_throttle", "mio_throttle",   "lg_throttle", "tex_throttle",     "imc_miss",
-    "barrier",          "membar",             "drain",          "dispatch_stall", "sleeping",      "misc",
+    "selected",
+    "not_selected",
+    "no_instruction",
+    "wait",
+    "branch_resolving",
+    "long_scoreboard",
+    "short_scoreboard",
+    "math_pipe_throttle",
+    "mio_throttle",
+    "lg_throttle",
+    "tex_throttle",
+    "imc_miss",
+    "barrier",
+    "membar",
+    "drain",
+    "dispatch_stall",
+    "sleeping",
+    "misc",
 };
 
 }  // namespace warpath

@@ -30,16 +30,16 @@ class CreditQueue {
 
 struct SubPartition {
   u32 occupied = 0;  // slots holding a warp
-  u32 live = 0;   // those whose warp can still issue
-  u32 seen = 0;   // slots that were found ready and whose pipe wait is being measured
+  u32 live = 0;      // those whose warp can still issue
+  u32 seen = 0;      // slots that were found ready and whose pipe wait is being measured
   Cycle next = kNever;
   Cycle port_free = 0;  // the issue port: a register bank conflict holds it
   std::array<Cycle, kMaxSlots> wake{};
-  std::array<u8, kMaxSlots> issue{};    // IssueClass of the next instruction
-  std::array<u32, kMaxSlots> age{};     // of its CTA: larger is younger
+  std::array<u8, kMaxSlots> issue{};      // IssueClass of the next instruction
+  std::array<u32, kMaxSlots> age{};       // of its CTA: larger is younger
   std::array<Cycle, kMaxSlots> issued{};  // when the warp last issued
-  std::array<u64, kMaxSlots> busy_at{};  // class_busy when the warp became ready
-  std::array<u16, kMaxSlots> warp{};    // index among the SM's warps
+  std::array<u64, kMaxSlots> busy_at{};   // class_busy when the warp became ready
+  std::array<u16, kMaxSlots> warp{};      // index among the SM's warps
   std::array<Cycle, kServers> unit_free{};
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
@@ -49,7 +49,9 @@ struct SubPartition {
   std::array<u16, 3> reuse_warp{};
 
   // Cycles up to `at` in which class `c` could not issue.
-  u64 busy_until(u32 c, Cycle at) const { return class_busy[c] - (class_free[c] > at ? class_free[c] - at : 0); }
+  u64 busy_until(u32 c, Cycle at) const {
+    return class_busy[c] - (class_free[c] > at ? class_free[c] - at : 0);
+  }
 
   void hold_class(u32 c, Cycle now, Cycle until) {
     const Cycle from = std::max(class_free[c], now + 1);

@@ -1,19 +1,33 @@
 #include "timing/timed_grid.hpp"
 
 #include <algorithm>
+#include <barrier>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 namespace warpath {
 
+namespace {
+
+u32 first_sm(const MemorySystem& memory, const Grid& grid) {
+  return static_cast<u32>(memory.launches() * memory.params().rotate_sms % grid.spec().sms);
+}
+
+}  // namespace
+
 TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id)
-    : grid_(grid), memory_(memory), params_(memory.params()), ops_(decode_timing(grid.program(), memory.params())),
-      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms), grid.spec().blocks_per_sm,
-                   static_cast<u32>(memory.launches() * memory.params().rotate_sms % memory.params().sms)),
-      replies_(memory.params().sms), buckets_(memory.params().quantum + 1) {
+    : grid_(grid),
+      memory_(memory),
+      params_(memory.params()),
+      ops_(decode_timing(grid.program(), memory.params())),
+      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms),
+                   grid.spec().blocks_per_sm, first_sm(memory, grid)),
+      replies_(memory.params().sms),
+      buckets_(memory.params().quantum + 1) {
   const GridSpec& spec = grid.spec();
-  if (spec.sms > params_.sms) throw std::invalid_argument("the grid has more SMs than the memory system serves");
+  if (spec.sms > params_.sms)
+    throw std::invalid_argument("the grid has more SMs than the memory system serves");
   context_.params = &params_;
   context_.code = grid.program().instructions();
   context_.ops = ops_.data();
@@ -37,8 +51,12 @@ void TimedGrid::begin(u32 threads) {
     counters_.push_back(std::make_unique<SmCounters>(grid_.program().size() + 1));
   }
   faults_.resize(workers);
-  for (u32 sm = 0; sm < grid_.spec().sms; ++sm) {
-    sms_.push_back(std::make_unique<TimedSm>(context_, sm, grid_.worker(sm % workers), *counters_[sm % workers]));
+  const u32 sms = grid_.spec().sms;
+  const u32 first = first_sm(memory_, grid_);
+  for (u32 sm = 0; sm < sms; ++sm) {
+    const u32 turn = (sm + sms - first) % sms;
+    sms_.push_back(
+        std::make_unique<TimedSm>(context_, sm, turn, grid_.worker(sm % workers), *counters_[sm % workers]));
   }
   exchange(0);
 }
@@ -56,10 +74,49 @@ Cycle TimedGrid::next_time() const {
   return std::min(soonest, distributor_.next());
 }
 
+// Helpers run their share of each quantum between two meetings at the barrier; `until_` is kNever when they
+// are to end.
+class TimedGrid::Crew {
+ public:
+  explicit Crew(TimedGrid& grid) : grid_(grid), meeting_(static_cast<std::ptrdiff_t>(grid.counters_.size())) {
+    for (u32 i = 1; i < grid.counters_.size(); ++i) helpers_.emplace_back([this, i] { help(i); });
+  }
+  ~Crew() {
+    until_ = kNever;
+    meeting_.arrive_and_wait();
+    for (std::thread& helper : helpers_) helper.join();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  void run(Cycle until) {
+    until_ = until;
+    meeting_.arrive_and_wait();
+    grid_.run_share(0, until);
+    meeting_.arrive_and_wait();
+  }
+
+ private:
+  void help(u32 number) {
+    while (true) {
+      meeting_.arrive_and_wait();
+      if (until_ == kNever) return;
+      grid_.run_share(number, until_);
+      meeting_.arrive_and_wait();
+    }
+  }
+
+  TimedGrid& grid_;
+  Cycle until_ = 0;
+  std::barrier<> meeting_;
+  std::vector<std::thread> helpers_;
+};
+
 GridState TimedGrid::step(u64 budget, u32 threads) {
   if (grid_.fault()) return GridState::Faulted;
   begin(threads);
   const u64 target = executed() + budget;
+  Crew crew(*this);
   try {
     while (!distributor_.done()) {
       if (executed() >= target) return GridState::Running;
@@ -67,7 +124,7 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
       if (next == kNever) raise_hang();
       now_ = std::max(now_, next / params_.quantum * params_.quantum);
       const Cycle until = now_ + params_.quantum;
-      run_quantum(until);
+      crew.run(until);
       for (auto& fault : faults_) {
         if (fault) throw std::move(*fault);
       }
@@ -87,7 +144,8 @@ void TimedGrid::run_share(u32 thread, Cycle until) {
   try {
     for (std::size_t sm = thread; sm < sms_.size(); sm += counters_.size()) {
       TimedSm& own = *sms_[sm];
-      for (Arrival& arrival : own.arrivals) grid_.start_cta(*arrival.cta, arrival.block, grid_.worker(thread));
+      for (Arrival& arrival : own.arrivals)
+        grid_.start_cta(*arrival.cta, arrival.block, grid_.worker(thread));
       own.run(replies_[sm], now_, until);
     }
   } catch (Fault& fault) {
@@ -95,14 +153,8 @@ void TimedGrid::run_share(u32 thread, Cycle until) {
   }
 }
 
-void TimedGrid::run_quantum(Cycle until) {
-  std::vector<std::thread> others;
-  for (u32 i = 1; i < counters_.size(); ++i) others.emplace_back([this, i, until] { run_share(i, until); });
-  run_share(0, until);
-  for (std::thread& other : others) other.join();
-}
-
-// What left the SMs in this quantum, in order of (time, SM, issue): requests to memory, CTAs to the distributor.
+// What left the SMs in this quantum, in order of (time, SM, issue): requests to memory, CTAs to the
+// distributor.
 void TimedGrid::exchange(Cycle until) {
   batch_.clear();
   departures_.clear();
@@ -114,7 +166,9 @@ void TimedGrid::exchange(Cycle until) {
   // Counting sort by time: stable, so SMs and issue order stay as collected.
   const Cycle from = until - std::min<Cycle>(until, params_.quantum);
   std::fill(buckets_.begin(), buckets_.end(), 0);
-  auto bucket = [&](const Request& request) { return request.time <= from ? 0 : static_cast<u32>(request.time - from); };
+  auto bucket = [&](const Request& request) {
+    return request.time <= from ? 0 : static_cast<u32>(request.time - from);
+  };
   for (const Request& request : batch_) ++buckets_[bucket(request)];
   u32 sum = 0;
   for (u32& size : buckets_) sum += std::exchange(size, sum);
@@ -123,7 +177,8 @@ void TimedGrid::exchange(Cycle until) {
   memory_.serve(sorted_, replies_);
   memory_.forget(from);
 
-  std::stable_sort(departures_.begin(), departures_.end(), [](const Departure& a, const Departure& b) { return a.time < b.time; });
+  std::stable_sort(departures_.begin(), departures_.end(),
+                   [](const Departure& a, const Departure& b) { return a.time < b.time; });
   for (Departure& departure : departures_) {
     distributor_.complete(departure.sm, departure.time);
     spare_.push_back(std::move(departure.cta));
@@ -138,7 +193,8 @@ void TimedGrid::exchange(Cycle until) {
       cta = std::move(spare_.back());
       spare_.pop_back();
     }
-    sms_[assignment.sm]->arrivals.push_back({std::max(assignment.at, until), assignment.block, std::move(cta)});
+    sms_[assignment.sm]->arrivals.push_back(
+        {std::max(assignment.at, until), assignment.block, std::move(cta)});
   }
 }
 

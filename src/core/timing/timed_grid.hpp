@@ -1,5 +1,5 @@
-// A launch over time: SMs run side by side for a quantum shorter than any latency between them, then everything that
-// passes between them is put in order. Results do not depend on the number of host threads.
+// A launch over time: SMs run side by side for a quantum shorter than any latency between them, then
+// everything that passes between them is put in order. Results do not depend on the number of host threads.
 #pragma once
 
 #include <memory>
@@ -35,9 +35,9 @@ class TimedGrid {
   TimedResult result() const;
 
  private:
+  class Crew;
   void begin(u32 threads);
   void run_share(u32 thread, Cycle until);
-  void run_quantum(Cycle until);
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;

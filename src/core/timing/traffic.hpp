@@ -16,13 +16,13 @@ enum class RequestKind : u8 { Read, Write, Reduce, Atomic, CompareSwap };
 
 // One line's share of a memory instruction, on its way to L2.
 struct Request {
-  Cycle time = 0;   // when it leaves the SM
-  u64 line = 0;     // address / 128
-  u32 token = 0;    // the SM's name for it
+  Cycle time = 0;  // when it leaves the SM
+  u64 line = 0;    // address / 128
+  u32 token = 0;   // the SM's name for it
   u16 sm = 0;
-  u8 sectors = 0;   // mask of the line's four
+  u8 sectors = 0;  // mask of the line's four
   RequestKind kind = RequestKind::Read;
-  u8 passes = 1;    // atomics: the most lanes on one word
+  u8 passes = 1;  // atomics: the most lanes on one word
 };
 
 // The answer: when a read's data is back in the SM, or when a write was taken by L2.

@@ -38,17 +38,17 @@ struct TimedWarp {
   Waits waits;
   Cycle started = 0;
   Cycle issued = 0;
-  Cycle ack_time = 0;                       // when L2 has taken the last of its stores
-  u32 acks = 0;                             // stores whose time is not known yet
-  u32 line = ~0u;                           // instruction line it decodes from
+  Cycle ack_time = 0;  // when L2 has taken the last of its stores
+  u32 acks = 0;        // stores whose time is not known yet
+  u32 line = ~0u;      // instruction line it decodes from
   u32 exit_pc = 0;
-  u16 cta = 0;                              // index of its CTA among the SM's residents
+  u16 cta = 0;  // index of its CTA among the SM's residents
   u8 part = 0;
   u8 slot = 0;
   Blocked blocked = Blocked::No;
   bool live = false;
   bool scoreboard_long[kNoScoreboard + 1] = {};
-  u16 scoreboard_open[kNoScoreboard + 1] = {};   // answers whose time is not known yet
+  u16 scoreboard_open[kNoScoreboard + 1] = {};    // answers whose time is not known yet
   Cycle scoreboard_time[kNoScoreboard + 1] = {};  // when all known answers are there
 };
 

@@ -7,11 +7,13 @@ that names the record and its offset.
 
 from __future__ import annotations
 
+import json
 import lzma
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
 from warpath.errors import FormatError, UsageError
 
@@ -19,6 +21,7 @@ MAGIC = b"WARPATH\x00TRACE\x00\x00\x00"
 VERSION = 1
 HEADER = struct.Struct("<16sIIQQ")  # magic, version, bytes of this header, realtime ns, monotonic ns
 _RECORD = struct.Struct("<HHIQII")  # kind, flags, bytes that follow, monotonic ns, process, thread
+_FACTS = 19
 _XZ = b"\xfd7zXZ\x00"
 MOST_BYTES = 4 << 30  # of an unpacked log
 _STEP = 1 << 20
@@ -246,9 +249,17 @@ class Activity:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What `warpath trace` itself found out, before or after the program ran: driver, GPU, times, kernels by address."""
+
+    head: Head
+    values: dict[str, Any]
+
+
 Record = (
     Process | Open | Close | Dup | IoctlStart | IoctlEnd | Map | Unmap | Region | Ring | Memory | Rung | DoorbellRead | Name
-    | Call | Note | Exit | Activity
+    | Call | Note | Exit | Activity | Facts
 )  # fmt: skip
 
 
@@ -266,6 +277,12 @@ class Log:
 def header(wall_ns: int, start_ns: int) -> bytes:
     """The start of a new log."""
     return HEADER.pack(MAGIC, VERSION, HEADER.size, wall_ns, start_ns)
+
+
+def facts(values: dict[str, Any], time_ns: int) -> bytes:
+    """A record that adds facts to a log."""
+    body = json.dumps(values).encode()
+    return _RECORD.pack(_FACTS, 0, len(body), time_ns, 0, 0) + body
 
 
 def read(path: Path) -> Log:
@@ -415,6 +432,13 @@ def _note(head: Head, body: memoryview) -> Note:
     return Note(head, _text(body))
 
 
+def _facts(head: Head, body: memoryview) -> Facts:
+    values = json.loads(bytes(body))
+    if not isinstance(values, dict):
+        raise ValueError("facts are no JSON object")
+    return Facts(head, cast("dict[str, Any]", values))
+
+
 def _activity(head: Head, body: memoryview) -> Activity:
     return Activity(head, bytes(body))
 
@@ -438,4 +462,5 @@ _KINDS: dict[int, Callable[[Head, memoryview], Record]] = {
     16: _note,
     17: _simple(Exit, "<Q"),
     18: _activity,
+    _FACTS: _facts,
 }

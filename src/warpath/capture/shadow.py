@@ -24,22 +24,32 @@ class Shadow:
             known[offset : offset + size] = b"\1" * size
             done += size
 
-    def read(self, va: int, size: int) -> bytes | None:
-        """The bytes at `va`, None unless all of them are known."""
+    def prefix(self, va: int, size: int) -> bytes:
+        """The bytes at `va` up to the first that is not known, at most `size`."""
         found = bytearray()
         while len(found) < size:
             page, offset = divmod(va + len(found), _PAGE)
             take = min(_PAGE - offset, size - len(found))
-            kept, known = self._pages.get(page, (b"", b""))
-            if 0 in known[offset : offset + take] or not known:
-                return None
-            found += kept[offset : offset + take]
+            if page not in self._pages:
+                break
+            kept, known = self._pages[page]
+            end = known.find(0, offset, offset + take)
+            found += kept[offset : offset + take if end < 0 else end]
+            if end >= 0:
+                break
         return bytes(found)
+
+    def read(self, va: int, size: int) -> bytes | None:
+        """The bytes at `va`, None unless all of them are known."""
+        found = self.prefix(va, size)
+        return found if len(found) == size else None
 
     def forget(self, va: int, size: int) -> None:
         """Something that was not seen was written there."""
-        for page in range(va // _PAGE, (va + size - 1) // _PAGE + 1 if size else 0):
-            if page in self._pages:
+        first, last = va // _PAGE, (va + size - 1) // _PAGE
+        pages = range(first, last + 1) if last - first < len(self._pages) else list(self._pages)
+        for page in pages:
+            if first <= page <= last and page in self._pages:
                 start, end = max(va - page * _PAGE, 0), min(va + size - page * _PAGE, _PAGE)
                 self._pages[page][1][start:end] = bytes(end - start)
 

@@ -28,7 +28,7 @@ _SCHEDULES = frozenset(
         "INVALIDATE_PREFETCH_COPY_SCHEDULE",
     }
 )
-_MOST_CHAIN = 100_000  # launches that one method may set off: a damaged QMD could name itself
+_MOST_CHAIN = 100_000  # launches or words that one method may set off: a damaged QMD could name itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,7 @@ class Interpreter:
             "compute": {
                 "LAUNCH_DMA": self._begin_upload,
                 "LOAD_INLINE_DATA": self._upload,
+                "CALL_MME_DATA": self._repeat,
                 "SEND_SIGNALING_PCAS_B": self._pcas,
                 "SEND_SIGNALING_PCAS2_B": self._pcas2,
                 "LOAD_INLINE_QMD_DATA": self._inline_qmd,
@@ -145,7 +146,8 @@ class Interpreter:
 
     def _begin_upload(self, where: Where, method: Method, state: dict[str, int]) -> Iterator[Work]:
         width, lines = state.get("LINE_LENGTH_IN", 0), state.get("LINE_COUNT", 1)
-        self._inline[_key(where, method)] = (-(-width // 4) * 4 * lines, bytearray())
+        size = -(-width // 4) * 4 * lines if width else 0
+        self._inline[_key(where, method)] = (size, bytearray())
         return iter(())
 
     def _upload(self, where: Where, method: Method, state: dict[str, int]) -> Iterator[Work]:
@@ -161,6 +163,13 @@ class Interpreter:
             at = va + line * state.get("PITCH_OUT", 0)
             self.memory.write(at, part)
             yield Upload(where, at, part)
+
+    def _repeat(self, where: Where, method: Method, state: dict[str, int]) -> Iterator[Work]:
+        """The driver's macro 0, as small memsets use it: so many inline data words of one value (read off an H200)."""
+        for _ in range(min(state.get("CALL_MME_MACRO", 0), _MOST_CHAIN)):
+            if _key(where, method) not in self._inline:
+                return
+            yield from self._upload(where, method, state)
 
     # --- the copy engine ---------------------------------------------------------------------------------
 
@@ -184,9 +193,9 @@ class Interpreter:
             return Copy(where, "fill", 0, dst, width, lines, None)
         data = _recorded(where.submission, src, width) if lines == 1 else None
         data = data or (self.memory.read(src, width) if lines == 1 else None)
-        for line in range(lines if data is None else 0):
-            self.memory.forget(dst + line * state.get("PITCH_OUT", 0), width)
-        if data is not None:
+        if data is None:
+            self.memory.forget(dst, (lines - 1) * state.get("PITCH_OUT", 0) + width)
+        else:
             self.memory.write(dst, data)
         return Copy(where, "copy", src, dst, width, lines, data)
 
@@ -291,17 +300,9 @@ class Interpreter:
         constants = None
         for bank in slot.work.banks:
             if bank.index == 0:
-                constants = self._bank(bank.va, bank.size)
+                # The driver rounds the size up, so its end need not have been written.
+                constants = self.memory.prefix(bank.va, bank.size) or None
         return Launch(where, form, va, slot.qmd, slot.work, constants, "")
-
-    def _bank(self, va: int, size: int) -> bytes | None:
-        """Bank 0 up to the last byte that was seen: the driver rounds its size up."""
-        while size > 0:
-            data = self.memory.read(va, size)
-            if data is not None:
-                return data
-            size -= 4
-        return None
 
     # --- semaphores --------------------------------------------------------------------------------------
 

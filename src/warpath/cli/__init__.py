@@ -17,11 +17,15 @@ from warpath.errors import ToolError, WarpathError
 
 COMMANDS = {
     "run": "run a program on the model GPU",
+    "check": "find memory errors, races, misused barriers, reads of nothing, and what hangs",
     "explain": "show the whole path of each launch, stage by stage",
     "compile": "what each compiler stage made of a source",
     "sass": "the machine code with its control words spelled out",
     "occupancy": "blocks per SM, what limits them, what one step would buy",
     "gpus": "the boards warpath knows, with sources",
+    "trace": "record what a program says to a real driver and GPU, or show a recording",
+    "replay": "play a recorded command stream into the model GPU",
+    "compare": "two reports side by side: what a model and a real driver submitted",
     "doctor": "what works on this machine, and which opcodes are covered",
 }
 

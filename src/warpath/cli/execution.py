@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from warpath import __version__
+from warpath import __version__, _core
+from warpath.check.watch import Limits, Watch
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
 from warpath.cli.target import resolve
@@ -15,6 +16,9 @@ from warpath.gpu import spec
 from warpath.report import json as report_json
 from warpath.report.model import ProgramInfo, Report
 from warpath.report.recorder import Names, Recorder, api_calls, gpu_info
+
+
+GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 
 
 def add_execution(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +29,28 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
         "-c", "--launch-count", type=int, metavar="N", help="report only the first N launches"
     )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="end a program that runs longer")
+    add_limits(parser)
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Declare when what does not end is stopped."""
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        metavar="SECONDS",
+        help="stop a launch that runs longer with error 702, as a display watchdog does, and the program soon after",
+    )
+    parser.add_argument(
+        "--instructions",
+        type=int,
+        metavar="N",
+        help="stop a launch after about N warp instructions with error 702",
+    )
+
+
+def limits(args: argparse.Namespace) -> Limits:
+    """What `add_limits` declared."""
+    return Limits(args.timeout, args.instructions)
 
 
 def eager_loading() -> bool:
@@ -33,16 +58,19 @@ def eager_loading() -> bool:
     return os.environ.get("CUDA_MODULE_LOADING", "").upper() == "EAGER"
 
 
-def execute(args: argparse.Namespace, *, count: bool, capture: bool = False, watcher: Any = None) -> Report:
+def execute(
+    args: argparse.Namespace, *, count: bool, capture: bool = False, watcher: Any = None, watch: Watch | None = None
+) -> Report:
     """Build and run what `args` names; the report, also written to `--json`.
 
     `count` keeps memory counters, `capture` holds the program's stdout back for the report instead of passing it
-    on, `watcher` is an observer of the model GPU whose `names` are set.
+    on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults.
     """
     gpu = spec.load(args.gpu)
     target = resolve(args, gpu)
     recorder = Recorder(args.kernel, args.launch_count, listing)
-    observers = [recorder, *([watcher] if watcher is not None else [])]
+    watch = watch or Watch(limits=limits(args))
+    observers = [watch, recorder, *([watcher] if watcher is not None else [])]
     machine = make_machine(
         gpu,
         target.path,
@@ -51,13 +79,15 @@ def execute(args: argparse.Namespace, *, count: bool, capture: bool = False, wat
         count=count,
         threads=args.threads,
         capture=capture or args.json is not None,
-        timeout=args.timeout,
+        timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
     )
     recorder.names = names = Names(machine.driver)
+    watch.attach(_core, machine.driver, machine.session.runtime)
     if watcher is not None:
         watcher.names = names
     status = machine.session.run()
+    watch.finish()
     compiled = None
     if target.build is not None and (count or args.json):
         from warpath.cli.compilation import describe
@@ -77,7 +107,7 @@ def execute(args: argparse.Namespace, *, count: bool, capture: bool = False, wat
         api=api_calls(machine.session.api, machine.session.runtime.started_ns),
         copies=recorder.copies,
         launches=recorder.finish(gpu),
-        faults=recorder.faults,
+        faults=watch.faults,
     )
     if args.json:
         report_json.write(report, args.json)

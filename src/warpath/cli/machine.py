@@ -35,6 +35,8 @@ def make_machine(
     eager: bool,
     count: bool,
     threads: int = 0,
+    timed: bool = False,
+    cache_control: str = "none",
     capture: bool = False,
     timeout: float | None = None,
     observers: Sequence[Any] = (),
@@ -42,7 +44,7 @@ def make_machine(
     """Set everything up for one run of `program`; nothing is started yet.
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
-    (0: all), `capture` keeps the program's stdout for the report.
+    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `capture` keeps the program's stdout for the report.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -56,7 +58,7 @@ def make_machine(
     memory = _core.Memory()
     arena = HostArena()
     memory.reserve(arena.base, arena.size, arena.fd)
-    options = Options(threads=threads, count=count)
+    options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control)
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
     driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -22,6 +23,8 @@ FIRST_RESERVING_SM = 90
 UNKNOWN_STACK = 0xFFFFFFFF  # MIN_STACK_SIZE of recursive code
 _CONSTANT = re.compile(r"\.nv\.constant(\d+)(?:\.(.+))?$")
 _INSTRUCTION = 16
+_NOTE_HEADER = struct.Struct("<3I")  # bytes of the name, bytes of the content, type
+_CUINFO = struct.Struct("<2H")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,22 @@ class Cubin:
         if sm == 0:
             raise self.elf.error(f"names no architecture (flags {self.elf.flags:#x})")
         return sm
+
+    @cached_property
+    def virtual_sm(self) -> int:
+        """Target of the PTX that the code was made from: 80 for `arch=compute_80,code=sm_86`.
+
+        It stands in the note `.note.nv.cuinfo` (u16 version, u16 target); a cubin without that note is taken to be
+        for its own architecture.
+        """
+        note = self.elf.section(".note.nv.cuinfo")
+        if note is None or len(note.data) < _NOTE_HEADER.size:
+            return self.sm
+        name_bytes, size, _ = _NOTE_HEADER.unpack_from(note.data)
+        start = _NOTE_HEADER.size + -(-name_bytes // 4) * 4
+        if size < _CUINFO.size or start + _CUINFO.size > len(note.data):
+            raise self.elf.error("has a .note.nv.cuinfo that ends early")
+        return int(_CUINFO.unpack_from(note.data, start)[1])
 
     @property
     def sections(self) -> list[Section]:

@@ -78,6 +78,18 @@ class Memory(Protocol):
         ...
 
 
+class Watcher(Protocol):
+    """Wants to know what the program allocates and frees."""
+
+    def on_allocate(self, allocation: Allocation) -> None:
+        """The program got an allocation."""
+        ...
+
+    def on_release(self, allocation: Allocation) -> bool:
+        """An allocation ends; True keeps its addresses from being used again."""
+        ...
+
+
 def align_up(value: int, alignment: int) -> int:
     """`value` rounded up to a multiple of `alignment`."""
     return -(-value // alignment) * alignment
@@ -148,6 +160,8 @@ class AddressSpace:
         self._live: dict[int, Allocation] = {}
         self._starts: list[int] = []
         self._serial = 0
+        self.watcher: Watcher | None = None
+        self.padding = 0  # bytes kept free behind each allocation of the program
         self.pinned = 0  # bytes of device memory taken by allocations that are backed by the board
 
     @property
@@ -165,21 +179,22 @@ class AddressSpace:
         """
         arena = arena or self._arena_of(kind)
         reserved = align_up(max(size, 1), ALIGNMENT)
+        padding = self.padding if kind in (Kind.DEVICE, Kind.HOST, Kind.MANAGED) else 0
         on_board = kind in (Kind.DEVICE, Kind.CODE)
         if on_board and reserved > self.free_bytes:
             return None
         if not alignment:
             alignment = BIG_PAGE if size >= BIG_ALLOCATION and arena is self.device else ALIGNMENT
-        va = arena.take(reserved, alignment)
+        va = arena.take(reserved + padding, alignment)
         if va is None:
             return None
         self._serial += 1
-        allocation = Allocation(va, size, reserved, kind, self._serial)
+        allocation = Allocation(va, size, reserved + padding, kind, self._serial)
         self.memory.alloc(va, size, int(kind))
         self._live[va] = allocation
         insort(self._starts, va)
         if on_board:
-            self.pinned += reserved
+            self.pinned += allocation.reserved
         return allocation
 
     def release(self, va: int) -> Allocation | None:
@@ -189,9 +204,14 @@ class AddressSpace:
             return None
         self._starts.remove(va)
         self.memory.free(va)
+        if self.watcher is not None and self.watcher.on_release(allocation):
+            return self._unpin(allocation)
         for arena in (self.device, self.modules, self.system, self.calls, self.host):
             if va in arena:
                 arena.give(va, allocation.reserved)
+        return self._unpin(allocation)
+
+    def _unpin(self, allocation: Allocation) -> Allocation:
         if allocation.kind in (Kind.DEVICE, Kind.CODE):
             self.pinned -= allocation.reserved
         return allocation

@@ -158,6 +158,8 @@ class MemoryManager:
             raise CudaError(
                 Error.MEMORY_ALLOCATION, f"{size} bytes of {what}: {free} of {total} bytes are free"
             )
+        if self._space.watcher is not None:
+            self._space.watcher.on_allocate(allocation)
         return allocation.va
 
     def _release(self, va: int, kinds: tuple[Kind, ...]) -> None:

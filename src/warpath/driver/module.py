@@ -107,9 +107,8 @@ class Module:
 
     @property
     def ptx_version(self) -> int:
-        """Target of the PTX that the code came from, as far as the fat binary tells: 89."""
-        members = self._source.ptxs() if isinstance(self._source, Fatbin) else []
-        return members[0].sm if members else self.cubin.sm
+        """Target of the PTX that the code came from: 89. Libraries choose block sizes by it."""
+        return self.cubin.virtual_sm
 
     @property
     def image(self) -> Image:

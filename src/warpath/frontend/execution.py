@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from warpath.frontend.clocked import Clock, kept
 from warpath.frontend.core_api import Core, Text
 from warpath.frontend.engine import ChannelFault, Machine, Progress, Steps
 from warpath.frontend.launch import Launch, split_shared
@@ -18,13 +19,16 @@ Disassemble = Callable[[bytes], Sequence[Text]]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
-    whether to count.
+    whether to count, whether the clock runs (`timed`), and what happens to the caches before a launch
+    (`cache_control`, as ncu's: all = flushed, none).
     """
 
     budget: int = 1_000_000
     crowded_budget: int = 100_000
     threads: int = 0
     count: bool = True
+    timed: bool = False
+    cache_control: str = "none"
 
 
 @dataclass(slots=True)
@@ -52,6 +56,7 @@ class Executor:
         self._spec = spec
         self._disassemble = disassemble
         self._options = options
+        self._clock: Clock | None = None
         self.crowded = False  # whether other channels wait for their turn
         self._codes: dict[int, _Code] = {}
         self._age = 0
@@ -81,9 +86,15 @@ class Executor:
         """Run a launch to its end; ChannelFault when the grid faults."""
         self._machine.notify("on_launch_start", launch)
         grid = self._grid(launch)
-        while (status := grid.step(self._budget, self._options.threads)) == "running":
+        self._machine.notify("on_grid", launch, grid)
+        clock = self._started_clock() if self._options.timed else None
+        runner = clock.start(grid, launch, self._options.cache_control == "all") if clock else grid
+        while (status := runner.step(self._budget, self._options.threads)) == "running":
+            self._machine.notify("on_step", launch, grid)
+            if launch.fault is not None:  # an observer stops it
+                break
             yield Progress.MOVED
-        launch.counters = dict(grid.counters)
+        launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
         launch.placement = grid.placement() if self._options.count else b""
         self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
         if status == "fault":
@@ -92,6 +103,24 @@ class Executor:
         if launch.fault is not None:
             raise ChannelFault({**launch.fault, "program_va": launch.work.program_va})
 
+    def rehearse(self, launch: Launch, flush: bool) -> dict[str, Any]:
+        """Counters of a launch as it would run now, caches flushed before or not; memory is put back.
+
+        For `on_launch_start`: what ncu does when it replays a kernel.
+        """
+        clock = self._started_clock()
+        with kept(self._machine.memory):
+            grid = self._grid(launch)
+            timed = clock.start(grid, launch, flush)
+            while timed.step(self._options.budget, self._options.threads) == "running":
+                pass
+            return clock.counters(grid, timed, launch)
+
+    def _started_clock(self) -> Clock:
+        if self._clock is None:
+            self._clock = Clock(self._core, self._spec)
+        return self._clock
+
     @property
     def _budget(self) -> int:
         return self._options.crowded_budget if self.crowded else self._options.budget
@@ -99,6 +128,7 @@ class Executor:
     def _grid(self, launch: Launch) -> Any:
         work = launch.work
         shared, reserved = split_shared(self._spec, work)
+        shared -= launch.shared_slack
         return self._core.Grid(
             self._machine.memory,
             self.program(work.program_va),

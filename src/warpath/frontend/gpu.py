@@ -17,6 +17,7 @@ from warpath.frontend.engine import ChannelFault, Engine, Machine, Progress, Ste
 from warpath.frontend.execution import Disassemble, Executor, Options
 from warpath.frontend.host_engine import Channel, HostEngine
 from warpath.frontend.inline_copy import InlineEngine
+from warpath.frontend.launch import Launch
 from warpath.gpu.spec import Gpu
 
 
@@ -54,10 +55,15 @@ class ModelGpu:
     def observers(self) -> list[Any]:
         """Objects told what happens, by any of these methods that they have:
 
-        on_entry(channel, entry, methods), on_copy(Copy), on_launch_start(Launch), on_launch(Launch) when it
-        has ended.
+        on_entry(channel, entry, methods), on_copy(Copy), on_launch_start(Launch), on_grid(Launch, grid)
+        before its first step, on_step(Launch, grid) between steps (may set launch.fault to stop it), on_launch(Launch)
+        when it has ended.
         """
         return self._machine.observers
+
+    def rehearse(self, launch: Launch, *, flush: bool) -> dict[str, Any]:
+        """Counters of a launch as it would run now; for observers, see `Executor.rehearse`."""
+        return self._executor.rehearse(launch, flush)
 
     @property
     def time_ns(self) -> int:

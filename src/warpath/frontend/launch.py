@@ -37,6 +37,8 @@ class Launch:
 
     `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
 
+    `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
+
     `form` says how the QMD arrived: `pointer`, `inline` or `dependent`. `constants` holds the bytes of
     constant bank 0 as they were when the grid started.
     """
@@ -55,6 +57,7 @@ class Launch:
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     placement: bytes = b""
     fault: Mapping[str, Any] | None = None
+    shared_slack: int = 0
 
     @property
     def threads(self) -> int:

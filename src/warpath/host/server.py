@@ -175,13 +175,14 @@ class Server:
                 self._leave()
 
     def pump(self, timeout: float) -> bool:
-        """Handle what has arrived, waiting up to `timeout` seconds for something; whether there was anything.
+        """Handle one thing that has arrived, waiting up to `timeout` seconds for it; whether there was anything.
 
-        TimeoutError once the deadline has passed.
+        One at a time, since handling it may pump again and so make other findings of this poll untrue. TimeoutError
+        once the deadline has passed.
         """
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise TimeoutError
-        events = self._poll.poll(timeout)
+        events = self._poll.poll(timeout, 1)
         for fd, _ in events:
             handler = self._watched.get(fd)
             if handler is not None:

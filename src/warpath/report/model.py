@@ -6,6 +6,7 @@ otherwise, program and compile facts are computed, `counters` and placement are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -198,22 +199,67 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     floor_bytes: int
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a launch stopped."""
+class FaultSite(msgspec.Struct, frozen=True, kw_only=True):
+    """An access or arrival: which instruction, of which thread. `line` is 0 when the program has no line table."""
 
-    kind: str
-    kernel: str
-    pc: int
+    function: str
+    offset: int
     sass: str
     file: str
     line: int
     block: list[int]
     thread: list[int]
+    access: str
+
+    @property
+    def where(self) -> str:
+        """`kernel(int *)+0x90 in file.cu:12`, as compute-sanitizer writes it."""
+        source = f" in {self.file.rsplit('/', 1)[-1]}:{self.line}" if self.line else ""
+        return f"{self.function}+{self.offset:#x}{source}"
+
+    @property
+    def who(self) -> str:
+        """`thread (1,0,0) in block (0,0,0)`."""
+        return f"thread {_triple(self.thread)} in block {_triple(self.block)}"
+
+
+class AllocationInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The allocation a bad address belongs to or is closest to. `offset` counts from its start."""
+
     address: int
     size: int
-    access: str
-    message: str
-    launch: int
+    kind: str
+    offset: int
+    allocated_by: str
+    freed_by: str = ""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True):
+    """A fault or a finding of a check. `tool` is empty for what stopped the launch without any check."""
+
+    kind: str
+    tool: str = ""
+    title: str = ""  # compute-sanitizer's words
+    launch: int = -1
+    kernel: str = ""
+    pc: int = 0
+    sass: str = ""
+    file: str = ""
+    line: int = 0
+    block: list[int] = []
+    thread: list[int] = []
+    address: int = 0
+    size: int = 0
+    access: str = ""
+    space: str = ""
+    count: int = 1
+    allocation: AllocationInfo | None = None
+    site: FaultSite | None = None
+    other: FaultSite | None = None
+    details: list[str] = []  # compute-sanitizer's following lines
+    notes: list[str] = []  # our own words
+    message: str = ""
+    fatal: bool = False  # ended the launch
 
 
 class ProgramInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -238,3 +284,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     copies: dict[str, Copied]  # by direction
     launches: list[Launch]
     faults: list[Fault]
+
+
+def _triple(values: Sequence[int]) -> str:
+    return "(" + ",".join(map(str, values)) + ")"

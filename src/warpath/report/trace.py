@@ -124,6 +124,17 @@ class LaunchInfo(msgspec.Struct, frozen=True, kw_only=True):
     problem: str
 
 
+class MeasuredInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """A kernel that CUPTI or Nsight Compute timed; `metrics` by Nsight Compute's names."""
+
+    source: str
+    kernel: str
+    duration_ns: float
+    grid: list[int]
+    block: list[int]
+    metrics: dict[str, float]
+
+
 class OverheadInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What recording cost: wall time with and without (None: not run), and time per trapped doorbell."""
 
@@ -162,6 +173,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     transfers: list[TransferInfo]
     loads: list[CodeLoad]
     launches: list[LaunchInfo]
+    measured: list[MeasuredInfo]
     overhead: OverheadInfo
     undecoded: Undecoded
     notes: list[str]

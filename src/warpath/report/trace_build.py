@@ -17,6 +17,7 @@ from warpath.capture.ioctls import Ioctl
 from warpath.capture.trace import PHASES, Trace
 from warpath.capture.work import Copy, Semaphore, Upload, Work
 from warpath.command.gpfifo import Entry
+from warpath.container.demangle import demangle
 from warpath.gpu import spec
 from warpath.gpu.spec import Gpu
 from warpath.report.model import ApiCall, ProgramInfo
@@ -27,6 +28,7 @@ from warpath.report.trace import (
     DoorbellInfo,
     IoctlInfo,
     IoctlKind,
+    MeasuredInfo,
     OverheadInfo,
     PhaseInfo,
     TraceInfo,
@@ -44,7 +46,8 @@ def build(trace: Trace, extra: Sequence[Measured] = ()) -> TraceReport:
     gpu = board(trace)
     origin = trace.log.start_ns
     doorbells = list(_doorbells(trace))
-    launches, infos = build_launches(trace, gpu, [*trace.measured, *extra])
+    measured = [*trace.measured, *extra]
+    launches, infos = build_launches(trace, gpu, measured)
     return TraceReport(
         warpath=__version__,
         gpu=gpu_info(gpu),
@@ -82,6 +85,7 @@ def build(trace: Trace, extra: Sequence[Measured] = ()) -> TraceReport:
             transfers=_transfers(trace),
             loads=_loads(trace),
             launches=infos,
+            measured=[_measured(each) for each in measured],
             overhead=_overhead(trace),
             undecoded=_undecoded(trace),
             notes=_notes(trace),
@@ -92,7 +96,7 @@ def build(trace: Trace, extra: Sequence[Measured] = ()) -> TraceReport:
 
 def board(trace: Trace) -> Gpu:
     """The board the recording is from: by the name the driver gave it, else the first with its compute class."""
-    name = str(trace.facts.get("gpu", ""))
+    name = trace.facts.get("gpu", "")
     boards = [spec.load(each) for each in spec.names()]
     by_name = next((each for each in boards if name and each.label == name), None)
     if by_name is not None:
@@ -109,7 +113,7 @@ def _opens(trace: Trace) -> Iterator[log.Open]:
 def _program(trace: Trace) -> ProgramInfo:
     code = trace.facts.get("exit_code", 0)
     arguments = [str(word) for word in trace.facts.get("arguments", [])]
-    return ProgramInfo(path=str(trace.facts.get("program", "")), args=arguments, stdout="", exit_code=int(code))
+    return ProgramInfo(path=trace.facts.get("program", ""), args=arguments, stdout="", exit_code=code)
 
 
 def _phases(trace: Trace) -> Iterator[PhaseInfo]:
@@ -286,6 +290,17 @@ def _loads(trace: Trace) -> list[CodeLoad]:
     return found
 
 
+def _measured(measured: Measured) -> MeasuredInfo:
+    return MeasuredInfo(
+        source=measured.source,
+        kernel=demangle(measured.kernel),
+        duration_ns=measured.duration_ns,
+        grid=list(measured.grid),
+        block=list(measured.block),
+        metrics=measured.metrics,
+    )
+
+
 def _overhead(trace: Trace) -> OverheadInfo:
     spent = [submission.spent_ns for submission in trace.submissions if submission.spent_ns]
     return OverheadInfo(
@@ -326,9 +341,9 @@ def _notes(trace: Trace) -> list[str]:
         )
     if trace.log.truncated is not None:
         notes.append(f"the recording ends inside a record, at offset {trace.log.truncated:#x}")
-    code = int(trace.facts.get("exit_code", 0))
-    if code > 128:
-        notes.append(f"the program was ended by {signal.Signals(code - 128).name}")
+    code = trace.facts.get("exit_code", 0)
+    if 128 < code < 128 + signal.NSIG:
+        notes.append(f"the program was ended by signal {code - 128} ({signal.strsignal(code - 128)})")
     return notes
 
 

@@ -1,0 +1,242 @@
+"""The model's clock against an H200: every reference case built, run and compared, cold and warm.
+
+    python benchmarks/accuracy.py [CASE ...] [--json FILE] [--largest N] [--threads N]
+
+References are Nsight Compute's figures in tests/data/reference. Cold: caches flushed. Warm: the same launch again
+with its memory put back, as ncu replays a kernel. Worst first; then the summary that issue 4 asks for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warpath.cli.machine import Machine, make_machine
+from warpath.cli.target import resolve
+from warpath.errors import WarpathError
+from warpath.frontend.metrics import stall_ratio
+from warpath.gpu import spec
+
+if TYPE_CHECKING:
+    from warpath.frontend.launch import Launch
+
+REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "reference"
+BOARD = "h200"
+DURATION = "gpu__time_duration.sum"
+LEAST_NS = 1000  # shorter launches are not judged
+LARGEST = 50_000_000  # warp instructions of a launch beyond which it is left out, and said so
+TOLERANT = {  # per cent of the reference plus an absolute part
+    "dram__bytes_read.sum": (5.0, 64 << 10),
+    "dram__bytes_write.sum": (5.0, 64 << 10),
+}
+EXACT = (
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+)
+_STALL = stall_ratio("*").split("*")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One launch, cold or warm; times in ns, shares in per cent of all stall cycles."""
+
+    case: str
+    kernel: str
+    cache: str
+    measured: float
+    modelled: float
+    top: str = ""
+    top_share: float = 0.0
+    modelled_top: str = ""
+    modelled_share: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """Relative error of the duration, per cent."""
+        return 100 * (self.modelled / self.measured - 1)
+
+
+class Comparer:
+    """An observer that rehearses each referenced launch and notes how it compares."""
+
+    def __init__(self, case: str, references: list[dict[str, Any] | None], largest: int) -> None:
+        self.case = case
+        self.rows: list[Row] = []
+        self.counters: list[tuple[str, bool]] = []
+        self.skipped: list[str] = []
+        self.instructions = 0
+        self.seconds = 0.0
+        self.machine: Machine | None = None
+        self._references = references
+        self._largest = largest
+        self._seen = 0
+
+    def on_launch_start(self, launch: Launch) -> None:
+        """Compare, when there is a reference for it."""
+        index, self._seen = self._seen, self._seen + 1
+        reference = self._references[index] if index < len(self._references) else None
+        if reference is None or self.machine is None:
+            return
+        if reference["cold"].get("smsp__inst_executed.sum", 0) > self._largest:
+            self.skipped.append(f"{self.case}: {reference['kernel']} {reference['grid']}")
+            return
+        for cache in ("cold", "warm"):
+            started = time.perf_counter()
+            counters = self.machine.model.rehearse(launch, flush=cache == "cold")
+            self.seconds += time.perf_counter() - started
+            self.instructions += counters["inst_executed"]
+            self._note(reference, cache, counters["metrics"])
+
+    def _note(self, reference: dict[str, Any], cache: str, modelled: dict[str, float]) -> None:
+        measured = reference[cache]
+        kernel = str(reference["kernel"]).partition("(")[0].removeprefix("void ")
+        if measured.get(DURATION, 0) < LEAST_NS:
+            return
+        row = Row(self.case, kernel, cache, measured[DURATION], modelled[DURATION])
+        if cache == "cold":
+            top, share = _top(measured)
+            own_top, own_share = _top(modelled)
+            row = Row(*list(asdict(row).values())[:5], top, share, own_top, own_share)
+            self.counters += _compare(measured, modelled)
+        self.rows.append(row)
+
+
+def _top(metrics: dict[str, float]) -> tuple[str, float]:
+    """The largest stall reason and its share of all warp cycles, per cent."""
+    ratios = {
+        name.removeprefix(_STALL[0]).removesuffix(_STALL[1]): value
+        for name, value in metrics.items()
+        if name.startswith(_STALL[0]) and value is not None
+    }
+    total = sum(ratios.values()) or 1.0
+    ratios.pop("selected", None)
+    reason = max(ratios, key=lambda name: ratios[name])
+    return reason, 100 * ratios[reason] / total
+
+
+def _compare(measured: dict[str, float], modelled: dict[str, float]) -> list[tuple[str, bool]]:
+    found: list[tuple[str, bool]] = []
+    for name in EXACT:
+        want, have = measured.get(name) or 0.0, modelled[name]
+        found.append((name, abs(want - have) <= 0.005 * max(abs(want), 1e-9)))
+    for name, (percent, slack) in TOLERANT.items():
+        want, have = measured.get(name) or 0.0, modelled[name]
+        found.append((name, abs(want - have) <= want * percent / 100 + slack))
+    want, have = _hit_rate(measured), _hit_rate(modelled)
+    found.append(("L2 hit rate within 5 points", abs(want - have) <= 5))
+    return found
+
+
+def _hit_rate(metrics: dict[str, float]) -> float:
+    hits = metrics.get("lts__t_sectors_srcunit_tex_lookup_hit.sum") or 0.0
+    return 100 * hits / max(metrics.get("lts__t_sectors_srcunit_tex.sum") or 0.0, 1.0)
+
+
+def run_case(source: Path, largest: int, threads: int) -> Comparer:
+    """Build the case and run it on the model."""
+    gpu = spec.load(BOARD)
+    references = json.loads(source.with_suffix(".json").read_text())["launches"]
+    comparer = Comparer(source.stem, references, largest)
+    target = resolve(argparse.Namespace(program=source, sources=[], nvcc=[]), gpu)
+    machine = comparer.machine = make_machine(
+        gpu,
+        target.path,
+        [],
+        eager=False,
+        count=False,
+        threads=threads,
+        capture=True,
+        timeout=600,
+        observers=[comparer],
+    )
+    machine.session.run()
+    return comparer
+
+
+def table(rows: list[Row]) -> str:
+    """The rows, worst first."""
+    head = f"{'case':30} {'kernel':18} {'cache':5} {'measured':>9} {'modelled':>9} {'error':>7}  top stall"
+    lines = [head]
+    for row in sorted(rows, key=lambda row: -abs(row.error)):
+        stall = ""
+        if row.top:
+            stall = f"{row.top} {row.top_share:.0f} % / {row.modelled_top} {row.modelled_share:.0f} %"
+        lines.append(
+            f"{row.case[:30]:30} {row.kernel[:18]:18} {row.cache:5} {row.measured:9.0f} {row.modelled:9.0f}"
+            f" {row.error:+6.1f}%  {stall}"
+        )
+    return "\n".join(lines)
+
+
+def summary(rows: list[Row], comparers: list[Comparer]) -> dict[str, float]:
+    """The figures that issue 4 sets limits to."""
+    cold = [row for row in rows if row.cache == "cold"]
+    warm = [row for row in rows if row.cache == "warm"]
+    tops = [row for row in cold if row.top]
+    figures = {
+        "mape_cold_percent": statistics.mean(abs(row.error) for row in cold),
+        "mape_warm_percent": statistics.mean(abs(row.error) for row in warm),
+        "launches_beyond_25_percent": float(sum(abs(row.error) > 25 for row in rows)),
+        "launches": float(len(rows)),
+        "top_stall_same_percent": 100 * statistics.mean(row.top == row.modelled_top for row in tops),
+        "top_share_within_10_points_percent": 100
+        * statistics.mean(abs(row.top_share - row.modelled_share) <= 10 for row in tops),
+        "warp_instructions_per_second": sum(c.instructions for c in comparers)
+        / sum(c.seconds for c in comparers),
+    }
+    for name in sorted({name for c in comparers for name, _ in c.counters}):
+        held = [good for c in comparers for own, good in c.counters if own == name]
+        figures[f"{name}: launches that agree, per cent"] = 100 * statistics.mean(held)
+    return figures
+
+
+def main() -> int:
+    """Run what is asked for; 1 when a case cannot run."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--largest", type=int, default=LARGEST, metavar="N", help="warp instructions of one launch"
+    )
+    parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
+    args = parser.parse_args()
+    names = args.cases or sorted(path.stem for path in REFERENCE.glob("*.json"))
+    comparers: list[Comparer] = []
+    failed = False
+    for name in names:
+        try:
+            comparers.append(run_case(REFERENCE / f"{name}.cu", args.largest, args.threads))
+        except (WarpathError, OSError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            failed = True
+    rows = [row for comparer in comparers for row in comparer.rows]
+    print(table(rows))
+    for line in (line for comparer in comparers for line in comparer.skipped):
+        print(f"left out as too large: {line}")
+    figures = summary(rows, comparers)
+    for name, value in figures.items():
+        print(f"{name:75} {value:12.1f}")
+    if args.json:
+        args.json.write_text(
+            json.dumps({"summary": figures, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"
+        )
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

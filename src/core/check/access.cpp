@@ -1,0 +1,158 @@
+// The checks of memory accesses: order (races) and initialisation.
+#include <algorithm>
+#include <cstring>
+
+#include "check/checker.hpp"
+#include "exec/operand.hpp"
+#include "memory/memory.hpp"
+#include "sm/grid.hpp"
+
+namespace warpath {
+namespace {
+
+constexpr u32 kCompared = 4;  // bytes of an overwrite that are compared
+
+bool is_same_warp(const Stamp& a, const Stamp& b) { return a.cta == b.cta && a.thread / kLanes == b.thread / kLanes; }
+
+}  // namespace
+
+template <class Address>
+void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKind kind, const Address& address) {
+  if (space == Space::Local) return;
+  CtaState& state = state_of(*warp_->cta);
+  for_lanes(mask, [&](u32 lane) {
+    const LaneAccess one{in, space, lane, bytes, kind, address.v[lane]};
+    if (one.address % (bytes < 16 ? bytes : 4) != 0) return;  // faults
+    if (space == Space::Shared && !state.written.inside(static_cast<u32>(one.address), bytes)) return;
+    if ((tools_ & kCheckRaces) != 0) race(state, one);
+    if ((tools_ & kCheckInitialized) != 0) initialized(state, one);
+  });
+}
+template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const Row&);
+template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const Row64&);
+
+void Checker::initialized(CtaState& state, const LaneAccess& access) {
+  const bool shared = access.space == Space::Shared;
+  const u32 offset = static_cast<u32>(access.address);
+  if (access.kind != AccessKind::Write &&
+      (shared ? state.written.missing(offset, access.bytes) : written_.missing(access.address, access.bytes))) {
+    add(FindingKind::UninitializedRead, access.space, site(access.in, access.lane, access.kind), {}, access.address,
+        access.bytes, 0);
+  }
+  if (access.kind == AccessKind::Read) return;
+  if (shared) {
+    state.written.mark(offset, access.bytes);
+  } else {
+    written_.mark(access.address, access.bytes);
+  }
+}
+
+void Checker::race(CtaState& state, const LaneAccess& access) {
+  u32 offset = static_cast<u32>(access.address);
+  CellBlock* cells = access.space == Space::Shared ? &state.cells : cells_.find(access.address, offset);
+  if (cells == nullptr) return;
+  const bool strong = strong_[access.in.index];
+  if (strong) synchronize(state, access);
+  const u32 warp = warp_->id;
+  Mark now;
+  now.stamp = {static_cast<u32>(state.block), warp * kLanes + access.lane, state.order.warps[warp].known[warp]};
+  now.index = access.in.index | (strong ? kStrong : 0);
+  bool reported = false;
+  cells->visit(offset, access.bytes, [&](Cell& cell) { visit_cell(state, access, cell, now, reported); });
+}
+
+void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now, bool& reported) {
+  const WarpClock& clock = state.order.warps[warp_->id];
+  const auto collides = [&](const Mark& before) {
+    if (!before.stamp.set() || (before.index & now.index & kStrong) != 0 || reported) return false;
+    return !is_ordered(before.stamp, now.stamp.cta, warp_->id, access.lane, clock);
+  };
+  const bool writes = access.kind != AccessKind::Read;
+  if (collides(cell.write)) {
+    if (access.kind == AccessKind::Write) {
+      overwrite(access, cell.write);
+    } else {
+      const Site here = site(access.in, access.lane, access.kind);
+      add(FindingKind::RaceReadAfterWrite, access.space, here, site_of(cell.write, AccessKind::Write), access.address,
+          access.bytes, 0);
+    }
+    reported = true;
+  }
+  if (!writes) return remember_read(state, cell, now);
+  for (Mark& read : cell.reads) {
+    if (!collides(read)) continue;
+    add(FindingKind::RaceWriteAfterRead, access.space, site(access.in, access.lane, access.kind),
+        site_of(read, AccessKind::Read), access.address, access.bytes, 0);
+    reported = true;
+  }
+  cell.write = now;
+  cell.reads[0] = cell.reads[1] = {};
+}
+
+// Keeps the reads that a later write may race with: those that nothing orders before this one, of two warps if possible.
+void Checker::remember_read(CtaState& state, Cell& cell, const Mark& now) {
+  const WarpClock& clock = state.order.warps[warp_->id];
+  for (Mark& read : cell.reads) {
+    const bool past = !read.stamp.set() ||
+                      is_ordered(read.stamp, now.stamp.cta, warp_->id, now.stamp.thread % kLanes, clock);
+    if (past) {
+      read = now;
+      return;
+    }
+  }
+  cell.reads[is_same_warp(cell.reads[0].stamp, now.stamp) ? 0 : 1] = now;
+}
+
+Site Checker::site_of(const Mark& mark, AccessKind kind) const {
+  const u32 index = mark.index & ~kStrong;
+  const std::string_view name = grid_->program().instructions()[index].op->mnemonic;
+  if (name.starts_with("ATOM") || name.starts_with("RED")) kind = AccessKind::Atomic;
+  return {mark.stamp.cta, mark.stamp.thread / kLanes, mark.stamp.thread % kLanes, index, kind};
+}
+
+void Checker::synchronize(CtaState& state, const LaneAccess& access) {
+  SyncPoints& points = access.space == Space::Shared ? state.points : points_;
+  WarpClock& clock = state.order.warps[warp_->id];
+  if (access.kind != AccessKind::Write && !points.empty()) points.acquire(access.address, clock);
+  if (access.kind != AccessKind::Read && clock.fenced) {
+    points.release(access.address, static_cast<u32>(state.block), clock);
+  }
+}
+
+void Checker::overwrite(const LaneAccess& access, const Mark& before) {
+  Overwrite pending;
+  const Site here = site(access.in, access.lane, access.kind), other = site_of(before, AccessKind::Write);
+  if (other.index == here.index && other.warp == here.warp && other.cta == here.cta) {
+    if (same_store(access.in, access.lane, other.lane)) return;
+    return add(FindingKind::RaceWriteAfterWrite, access.space, here, other, access.address, access.bytes, 0);
+  }
+  pending.finding.kind = FindingKind::RaceWriteAfterWrite;
+  pending.finding.space = access.space;
+  pending.finding.site = here;
+  pending.finding.other = other;
+  pending.finding.address = access.address;
+  pending.finding.size = access.bytes;
+  pending.size = std::min(access.bytes, kCompared);
+  pending.place = access.space == Space::Shared ? warp_->cta->shared.data() + access.address
+                                                : memory_.mapped(access.address, access.bytes);
+  if (pending.place == nullptr) return;
+  std::memcpy(pending.before.data(), pending.place, pending.size);
+  overwrites_.push_back(pending);
+}
+
+// Whether two lanes of a store write the same value.
+bool Checker::same_store(const Instr& in, u32 lane, u32 other) const {
+  const Operand& source = in.operands[1];
+  if (source.kind != OperandKind::Reg || source.reg == kRZ) return source.kind != OperandKind::Mem;
+  const u32* row = warp_->read_row(source.reg);
+  return row[lane] == row[other];
+}
+
+void Checker::settle_overwrites() {
+  for (const Overwrite& pending : overwrites_) {
+    if (std::memcmp(pending.before.data(), pending.place, pending.size) != 0) findings_.add(pending.finding);
+  }
+  overwrites_.clear();
+}
+
+}  // namespace warpath

@@ -1,0 +1,77 @@
+#include "check/bindings_check.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "check/checker.hpp"
+#include "memory/memory.hpp"
+#include "sm/grid.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace warpath {
+namespace {
+
+const char* space_name(Space space) {
+  static const char* const names[] = {"global", "shared", "local", "generic", "constant"};
+  return names[static_cast<int>(space)];
+}
+
+nb::tuple block_of(const Grid& grid, u64 cta) {
+  const u32* shape = grid.spec().grid;
+  return nb::make_tuple(cta % shape[0], cta / shape[0] % shape[1], cta / shape[0] / shape[1]);
+}
+
+nb::dict describe_site(const Grid& grid, const Site& site) {
+  const Row* ids = grid.thread_ids(site.warp);
+  nb::dict row;
+  row["pc"] = u64{site.index} * 16;
+  row["text"] = grid.program().text(site.index);
+  row["block"] = block_of(grid, site.cta);
+  row["thread"] = nb::make_tuple(ids[0].v[site.lane], ids[1].v[site.lane], ids[2].v[site.lane]);
+  row["warp"] = site.warp;
+  row["lane"] = site.lane;
+  row["access"] = access_name(site.access);
+  return row;
+}
+
+nb::list findings(const Checker& checker, const Grid& grid) {
+  nb::list rows;
+  for (const Finding& finding : checker.findings()) {
+    nb::dict row;
+    row["kind"] = finding_name(finding.kind);
+    row["space"] = space_name(finding.space);
+    row["site"] = describe_site(grid, finding.site);
+    row["other"] = describe_site(grid, finding.other);
+    row["address"] = finding.address;
+    row["size"] = finding.size;
+    row["count"] = finding.count;
+    row["mask"] = finding.mask;
+    nb::list pairs;
+    for (const auto& [first, second] : finding.warps) pairs.append(nb::make_tuple(first, second));
+    row["warps"] = pairs;
+    rows.append(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+void bind_check(nb::module_& m) {
+  nb::class_<Checker>(m, "Checker")
+      .def(
+          "__init__",
+          [](Checker* self, Memory& memory, bool races, bool sync, bool initialized, bool constants) {
+            const u32 tools = (races ? kCheckRaces : 0) | (sync ? kCheckSync : 0) |
+                              (initialized ? kCheckInitialized : 0) | (constants ? kCheckConstants : 0);
+            new (self) Checker(memory, tools);
+            if (initialized) memory.track_writes(&self->written());
+          },
+          "memory"_a, "races"_a = false, "sync"_a = false, "initialized"_a = false, "constants"_a = false,
+          nb::keep_alive<2, 1>())
+      .def("findings", findings, "grid"_a)
+      .def_prop_ro("complete", &Checker::complete);
+}
+
+}  // namespace warpath

@@ -1,0 +1,130 @@
+#include "check/checker.hpp"
+
+#include <algorithm>
+
+#include "exec/operand.hpp"
+#include "exec/run.hpp"
+#include "memory/memory.hpp"
+#include "sm/grid.hpp"
+
+namespace warpath {
+
+Checker::Checker(Memory& memory, u32 tools) : memory_(memory), tools_(tools) {}
+
+void Checker::begin(const Grid& grid) {
+  grid_ = &grid;
+  findings_.clear();
+  cells_.begin_grid();
+  points_.clear();
+  ctas_.clear();
+  overwrites_.clear();
+  last_cta_ = nullptr;
+  roles_.assign(grid.program().size() + 1, Role::Plain);
+  strong_.assign(grid.program().size() + 1, false);
+  for (u32 index = 0; index < grid.program().size(); ++index) classify(grid.program().instructions()[index]);
+}
+
+void Checker::classify(const Instr& in) {
+  if (in.op == nullptr) return;
+  const std::string_view name = in.op->mnemonic;
+  const std::string text = grid_->program().text(in.index);
+  const bool atomic = name.starts_with("ATOM") || name.starts_with("RED");
+  strong_[in.index] = (atomic && name != "REDUX") || text.find(".STRONG.") != text.npos;
+  Role& role = roles_[in.index];
+  if (name == "EXIT") role = Role::Exit;
+  if (name == "NOP") role = Role::WarpSync;  // what __syncwarp() leaves where the warp is known to be together
+  if (name == "WARPSYNC") role = Role::WarpMask;
+  if (name == "MEMBAR") role = Role::Fence;
+  if (name == "BAR") role = Role::Barrier;
+  if (name == "LDC" && (tools_ & kCheckConstants) != 0) role = Role::Constant;
+}
+
+Checker::CtaState& Checker::state_of(const Cta& cta) {
+  if (&cta != last_cta_) {
+    last_cta_ = &cta;
+    last_state_ = &ctas_[&cta];
+  }
+  CtaState& state = *last_state_;
+  if (state.block == cta.index) return state;
+  state.block = cta.index;
+  state.order.start(static_cast<u32>(cta.warps.size()));
+  const u32 shared = static_cast<u32>(cta.shared.size());
+  if (state.cells.bytes() != (shared + 3) / 4 * 4) state.cells = CellBlock(shared);
+  state.cells.clear();
+  state.written.reset(shared);
+  state.points.clear();
+  for (Meeting& meeting : state.meetings) meeting = {};
+  return state;
+}
+
+u32 Checker::launched(const Warp& warp) const {
+  const u32(&block)[3] = grid_->spec().block;
+  const u32 threads = block[0] * block[1] * block[2] - warp.id * kLanes;
+  return threads >= kLanes ? kFullMask : (1u << threads) - 1;
+}
+
+Site Checker::site(const Instr& in, u32 lane, AccessKind kind) const {
+  return {warp_->cta->index, warp_->id, lane, in.index, kind};
+}
+
+void Checker::add(FindingKind kind, Space space, const Site& site, const Site& other, u64 address, u32 size,
+                  u32 mask) {
+  Finding finding;
+  finding.kind = kind;
+  finding.space = space;
+  finding.site = site;
+  finding.other = other;
+  finding.address = address;
+  finding.size = size;
+  finding.mask = mask;
+  findings_.add(finding);
+}
+
+void Checker::step(Warp& warp, const Instr* code, InstrCount* counts) {
+  warp_ = &warp;
+  const Instr& in = code[warp.pc];
+  const Role role = roles_[in.index];
+  if (role == Role::Plain) {
+    execute(warp, code, counts);
+    if (!overwrites_.empty()) settle_overwrites();
+    return;
+  }
+  CtaState& state = state_of(*warp.cta);
+  const u32 mask = guard_mask(warp, in);
+  if (mask != 0) {
+    if (role == Role::Barrier) arrive(state, in, mask);
+    if (role == Role::Fence) state.order.fence(warp.id);
+    if (role == Role::WarpMask) warp_mask(in, mask);
+    if (role == Role::WarpSync || role == Role::WarpMask) state.order.sync(warp.id);
+    if (role == Role::Constant) constant(in, mask);
+  }
+  execute(warp, code, counts);
+  if (role == Role::Exit && mask != 0) after_exit(mask);
+  if (role == Role::Exit || role == Role::Barrier) after_barriers(state);
+}
+
+void Checker::constant(const Instr& in, u32 mask) {
+  const Operand& op = in.operands[1];
+  if (op.reg == kRZ || op.base_uniform) return;
+  const u32* index = warp_->read_row(op.reg);
+  const u32 size = warp_->banks[op.bank].size;
+  for_lanes(mask, [&](u32 lane) {
+    const u32 offset = index[lane] + static_cast<u32>(op.value);
+    if (u64{offset} + in.aux <= size) return;
+    add(FindingKind::ConstantOutOfRange, Space::Constant, site(in, lane, AccessKind::Read), {}, offset, in.aux, 0);
+  });
+}
+
+u64 run_warp_checked(Checker& checker, Worker& worker, Warp& warp, const Instr* code) {
+  InstrCount* counts = worker.counts.data();
+  u64 executed = 0;
+  while (worker.left > 0) {
+    if (warp.active == 0 && !select_group(warp)) break;
+    checker.step(warp, code, counts);
+    --worker.left;
+    ++executed;
+  }
+  return executed;
+}
+
+}  // namespace warpath

@@ -1,0 +1,62 @@
+// Which bytes of memory have been written.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "types.hpp"
+
+namespace warpath {
+
+inline bool has_missing_word(const u8* map, u32 size) {
+  for (u32 at = 0; at < size; at += 4) {
+    u32 any = 0;
+    for (u32 i = at; i < std::min(at + 4, size); ++i) any |= map[i];
+    if (any == 0) return true;
+  }
+  return false;
+}
+
+// One byte of map for one byte of memory: simple, and writes of a warp are single stores.
+class WrittenBytes {
+ public:
+  void reset(u32 size) { map_.assign(size, 0); }
+  void mark(u32 offset, u32 size) { std::memset(map_.data() + offset, 1, size); }
+  bool inside(u32 offset, u32 size) const { return offset <= map_.size() && size <= map_.size() - offset; }
+  // Whether a whole word of the access (or all of it, when it is smaller) was never written.
+  bool missing(u32 offset, u32 size) const { return has_missing_word(map_.data() + offset, size); }
+
+ private:
+  std::vector<u8> map_;
+};
+
+// The same for device allocations, by address. What is in no tracked allocation counts as written.
+class WrittenMemory {
+ public:
+  void track(u64 base, u64 size);
+  void forget(u64 base);
+  void mark(u64 address, u64 size);
+  // Copied bytes are as written as their source.
+  void copy(u64 destination, u64 source, u64 size);
+  bool missing(u64 address, u32 size);
+
+ private:
+  struct Free {
+    void operator()(u8* map) const { std::free(map); }
+  };
+  struct Block {
+    u64 base = 0;
+    u64 size = 0;
+    std::unique_ptr<u8[], Free> map;  // calloc: memory is taken as it is touched
+  };
+  Block* find(u64 address);
+
+  std::map<u64, Block> blocks_;
+  Block* last_ = nullptr;
+};
+
+}  // namespace warpath

@@ -1,0 +1,118 @@
+// The checks of barriers and of the masks of *_sync functions.
+#include <numeric>
+
+#include "check/checker.hpp"
+#include "exec/operand.hpp"
+#include "sm/grid.hpp"
+
+namespace warpath {
+
+// As exec_bar() reads its operands.
+void Checker::arrive(CtaState& state, const Instr& in, u32 mask) {
+  const BarrierMode mode = static_cast<BarrierMode>(in.aux);
+  const int words = in.operand_count - (mode >= BarrierMode::ReducePopc ? 1 : 0);
+  Row id_scratch, count_scratch;
+  const u32* id = raw32(*warp_, in.operands[0], id_scratch);
+  const u32* count = words > 1 ? raw32(*warp_, in.operands[1], count_scratch) : nullptr;
+  const bool packed =
+      words > 1 && in.operands[0].kind == OperandKind::Reg && in.operands[1].kind == OperandKind::Reg;
+  for (u32 rest = mask; rest != 0;) {
+    const u32 first = lowest_lane(rest);
+    u32 lanes = 0;
+    for_lanes(rest, [&](u32 lane) {
+      const bool same = id[lane] == id[first] && (count == nullptr || count[lane] == count[first]);
+      lanes |= same ? 1u << lane : 0u;
+    });
+    rest &= ~lanes;
+    const u32 expected = count == nullptr ? 0 : (packed ? count[first] >> 16 : count[first]) & 0xfff;
+    arrive_at(state, in, id[first] & 15, lanes, expected, mode != BarrierMode::Arrive);
+  }
+}
+
+void Checker::arrive_at(CtaState& state, const Instr& in, u32 id, u32 lanes, u32 expected, bool waits) {
+  Meeting& meeting = state.meetings[id];
+  const std::size_t warps = warp_->cta->warps.size();
+  const Site here = site(in, lowest_lane(lanes));
+  const bool check = (tools_ & kCheckSync) != 0;
+  if (!meeting.open) {
+    meeting = {};
+    meeting.open = true;
+    meeting.lanes.assign(warps, 0);
+    meeting.waits.assign(warps, 0);
+    meeting.first = here;
+    meeting.expected = expected;
+    if (check && expected % kLanes != 0) add(FindingKind::BarrierCount, Space::Shared, here, here, id, expected, lanes);
+  } else if (check && expected != meeting.expected) {
+    add(FindingKind::BarrierCount, Space::Shared, here, meeting.first, id, expected, lanes);
+  } else if (check && expected == 0 && in.index != meeting.first.index) {
+    add(FindingKind::DivergentBarrier, Space::Shared, here, meeting.first, id, 0, lanes);
+  }
+  meeting.lanes[warp_->id] |= lanes;
+  if (waits) {
+    meeting.waits[warp_->id] |= lanes;
+    return;
+  }
+  WarpClock& clock = state.order.warps[warp_->id];
+  if (meeting.brought.known.empty()) meeting.brought.known.assign(warps, 0);
+  for (std::size_t w = 0; w < warps; ++w)
+    meeting.brought.known[w] = std::max(meeting.brought.known[w], clock.known[w]);
+  merge_seen(meeting.brought.seen, clock.seen);
+  ++clock.known[warp_->id];
+}
+
+void Checker::after_barriers(CtaState& state) {
+  for (u32 id = 0; id < kCtaBarriers; ++id) {
+    const CtaBarrier& barrier = warp_->cta->barriers[id];
+    if (state.meetings[id].open && barrier.waiting == 0 && barrier.arrived == 0) completed(state, id);
+  }
+}
+
+void Checker::completed(CtaState& state, u32 id) {
+  Meeting& meeting = state.meetings[id];
+  meeting.open = false;
+  std::vector<u32> participants;
+  for (const Warp& warp : warp_->cta->warps) {
+    if (meeting.waits[warp.id] != 0) participants.push_back(warp.id);
+    const u32 missing = launched(warp) & ~meeting.lanes[warp.id];
+    if (meeting.expected != 0 || missing == 0 || (tools_ & kCheckSync) == 0) continue;
+    Site gone = meeting.first;
+    gone.warp = warp.id;
+    gone.lane = lowest_lane(missing);
+    add(FindingKind::BarrierExited, Space::Shared, gone, meeting.first, id, 0, missing);
+  }
+  if (participants.empty()) return;
+  if (!meeting.brought.known.empty()) {
+    WarpClock& clock = state.order.warps[participants.front()];
+    for (std::size_t w = 0; w < clock.known.size(); ++w)
+      clock.known[w] = std::max(clock.known[w], meeting.brought.known[w]);
+    merge_seen(clock.seen, meeting.brought.seen);
+  }
+  state.order.meet(participants);
+}
+
+void Checker::warp_mask(const Instr& in, u32 mask) {
+  if ((tools_ & kCheckSync) == 0 || in.operand_count == 0) return;
+  Row scratch;
+  const u32* named = raw32(*warp_, in.operands[0], scratch);
+  const u32 gone = launched(*warp_) & warp_->exited;
+  for_lanes(mask, [&](u32 lane) {
+    const Site here = site(in, lane);
+    if (((named[lane] >> lane) & 1) == 0)
+      add(FindingKind::MaskWithoutCaller, Space::Shared, here, here, 0, 0, named[lane]);
+    if ((named[lane] & gone) != 0) add(FindingKind::MaskExited, Space::Shared, here, here, 0, 0, named[lane] & gone);
+  });
+}
+
+// Lanes have ended that others wait for by name.
+void Checker::after_exit(u32 gone) {
+  if ((tools_ & kCheckSync) == 0) return;
+  for_lanes(warp_->at_warpsync, [&](u32 lane) {
+    const u32 missing = warp_->sync_mask[lane] & gone;
+    if (missing == 0) return;
+    const u32 index = warp_->lane_pc[lane] - 1;  // a waiting lane's pc is behind the instruction it waits in
+    const Site here{warp_->cta->index, warp_->id, lane, index, AccessKind::None};
+    add(FindingKind::MaskExited, Space::Shared, here, here, 0, 0, missing);
+  });
+}
+
+}  // namespace warpath

@@ -1,0 +1,240 @@
+"""The observer that finds faults: it sees every launch of the model GPU before, during and after."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from warpath.check import hang, slices, text
+from warpath.check.describe import RACES, Describer
+from warpath.report.model import AllocationInfo, Fault
+from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
+from warpath.check.suppress import Rule, split
+from warpath.driver.context import Driver
+from warpath.frontend.core_api import Core
+from warpath.frontend.launch import Launch
+from warpath.host.session import Runtime
+
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+_FREES = ("cudaFree", "cuMemFree_v2", "cudaFreeHost", "cuMemFreeHost", "cudaFreeAsync", "cuMemFreeAsync")
+_STEP = 1_000_000  # warp instructions between looks at a running grid
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a launch that does not end is stopped: host seconds, warp instructions. None: never."""
+
+    seconds: float | None = None
+    instructions: int | None = None
+
+
+def to_stderr(finding: Fault) -> None:
+    """Print a finding when it is found."""
+    print(text.render(finding), file=sys.stderr, flush=True)
+
+
+class Watch:
+    """Collects `faults`. With no tools it only explains what stops launches, and what hardware lets pass."""
+
+    def __init__(
+        self,
+        tools: Sequence[str] = (),
+        *,
+        limits: Limits | None = None,
+        rules: Sequence[Rule] = (),
+        leaks: bool = False,
+        show: Callable[[Fault], None] = to_stderr,
+    ) -> None:
+        self.faults: list[Fault] = []
+        self.suppressed = 0
+        self._tools = frozenset(tools)
+        self._limits = limits or Limits()
+        self._rules = rules
+        self._leaks = leaks
+        self._show = show
+        self._checker: Any = None
+        self._grid: Any = None
+        self._started = 0.0
+        self._steps = 0
+        self._counts: Sequence[int] = ()
+
+    def attach(self, core: Core, driver: Driver, runtime: Runtime) -> None:
+        """Before the program starts: the driver tells of allocations, the core is told what to check."""
+        self._driver, self._runtime = driver, runtime
+        self.history = History(lambda: runtime.calls, quarantine="memcheck" in self._tools)
+        self._describe = Describer(driver, self.history, _CallNames(runtime))
+        driver.space.watcher = self.history
+        if "memcheck" in self._tools:
+            driver.space.padding = PADDING_BYTES
+        if self._tools:
+            self._checker = core.Checker(
+                driver.memory,
+                races="racecheck" in self._tools,
+                sync="synccheck" in self._tools,
+                initialized="initcheck" in self._tools,
+                constants="memcheck" in self._tools,
+            )
+
+    # What the model GPU tells
+
+    def on_launch_start(self, launch: Launch) -> None:
+        """Shared memory ends where the program's request does, not where its allocation is rounded to."""
+        if "memcheck" not in self._tools:
+            return
+        journal = self._driver.journal.launches
+        if launch.index < len(journal):
+            record = journal[launch.index]
+            rounded = launch.work.shared - self._driver.spec.sm.shared_reserved_bytes
+            launch.shared_slack = max(rounded - record.static_shared - record.dynamic_shared, 0)
+
+    def on_grid(self, launch: Launch, grid: Any) -> None:
+        """A grid is about to run."""
+        self._grid = grid
+        self._started = time.monotonic()
+        self._steps = 0
+        self._counts = ()
+        if self._checker is not None:
+            grid.watch(self._checker)
+
+    def on_step(self, launch: Launch, grid: Any) -> None:
+        """A grid has run for a while: stop it when it has had its time."""
+        self._steps += 1
+        seconds, instructions = self._limits.seconds, self._limits.instructions
+        late = seconds is not None and time.monotonic() - self._started > seconds
+        long = instructions is not None and self._steps * _STEP > instructions
+        if late or long:
+            if not self._counts:  # one more step shows what still runs
+                self._counts = _executed(grid)
+                return
+            limit = f"{seconds:g} s of this machine" if late else f"{instructions:,} warp instructions"
+            launch.fault = {**_first(grid), "kind": "timeout", "message": f"still running after {limit}"}
+
+    def on_launch(self, launch: Launch) -> None:
+        """A grid has ended, one way or the other."""
+        grid = self._grid
+        self._grid = None
+        if grid is None:
+            return
+        for note in grid.notes:
+            self._add(self._describe.note(launch, note, self._made(grid, note)))
+        if self._checker is not None:
+            self._checked(launch, self._checker.findings(grid))
+            if not self._checker.complete:
+                self._say("launch touched more memory than the race check follows; what is beyond was not checked")
+        if launch.fault is not None:
+            kind = launch.fault["kind"]
+            lines = self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
+            self._add(self._describe.fault(launch, launch.fault, lines))
+
+    def _checked(self, launch: Launch, records: Sequence[Mapping[str, Any]]) -> None:
+        """What a racy read finds unwritten depends on the order, so only the race is reported there."""
+        racy = {record[at]["pc"] for record in records if record["kind"] in RACES for at in ("site", "other")}
+        for record in records:
+            if record["kind"] != "uninitialized_read" or record["site"]["pc"] not in racy:
+                self._add(self._describe.finding(launch, record))
+
+    # At the program's end
+
+    def finish(self) -> None:
+        """Look at what frees were refused and, when asked for, what was never freed."""
+        if "memcheck" not in self._tools:
+            return
+        for record in self._runtime.api:
+            if record.call in _FREES and record.result == 1 and record.args and isinstance(record.args[0], int):
+                self._add(self._bad_free(record.call, record.index, record.args[0]))
+        for block in self.history.live() if self._leaks else ():
+            self._add(
+                Fault(
+                    tool="memcheck",
+                    kind="leak",
+                    title=f"Leaked {block.size:,} bytes at {block.va:#x}",
+                    address=block.va,
+                    size=block.size,
+                    notes=[
+                        f"{KIND_NAMES.get(block.kind, 'device').capitalize()} memory, allocated by "
+                        f"{self._describe.call(block.made)}, never freed."
+                    ],
+                )
+            )
+
+    def _bad_free(self, call: str, index: int, va: int) -> Fault:
+        freed = self.history.freed_at(va)
+        kind, notes, info = "invalid_free", ["No allocation starts at this address."], None
+        if freed is not None and freed.va == va:
+            kind = "double_free"
+            notes = [
+                f"Already freed by {self._describe.call(freed.freed or 0)}; allocated by {self._describe.call(freed.made)}."
+            ]
+            info = AllocationInfo(address=va, size=freed.size, kind=KIND_NAMES.get(freed.kind, "device"), offset=0,
+                                  allocated_by=self._describe.call(freed.made),
+                                  freed_by=self._describe.call(freed.freed or 0))  # fmt: skip
+        return Fault(
+            tool="memcheck",
+            kind=kind,
+            title=f'Program hit cudaErrorInvalidValue (error 1) due to "invalid argument" on CUDA API call to {call}.',
+            address=va,
+            notes=[f"API call {index}: {call}({va:#x}).", *notes],
+            allocation=info,
+        )
+
+    def _add(self, finding: Fault) -> None:
+        kept, covered = split([finding], self._rules)
+        self.suppressed += covered
+        for one in kept:
+            self.faults.append(one)
+            self._show(one)
+
+    def _say(self, message: str) -> None:
+        print(f"warpath: {message}", file=sys.stderr, flush=True)
+
+    def _made(self, grid: Any, record: Mapping[str, Any]) -> list[str]:
+        return slices.explain(grid.text, int(record.get("pc", 0)) // 16) if record.get("size") else []
+
+    def _stuck(self, launch: Launch, grid: Any) -> list[str]:
+        before, after = self._counts, _executed(grid)
+        loop = [(at * 16, now) for at, now in enumerate(after) if before and now != before[at]]
+        return hang.explain(launch, grid, loop)
+
+
+class _CallNames(Mapping[int, str]):
+    """Names of API calls by index; the call in progress has none yet."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+
+    def __getitem__(self, index: int) -> str:
+        return self._runtime.api[index].call
+
+    def get(self, key: int, default: Any = None) -> Any:  # a list answers IndexError, not KeyError
+        """The name, or `default`."""
+        return self._runtime.api[key].call if 0 <= key < len(self._runtime.api) else default
+
+    def __iter__(self) -> Any:
+        return iter(range(len(self._runtime.api)))
+
+    def __len__(self) -> int:
+        return len(self._runtime.api)
+
+
+def _executed(grid: Any) -> Sequence[int]:
+    return memoryview(grid.counters["executed"]).cast("Q").tolist()
+
+
+def _first(grid: Any) -> dict[str, Any]:
+    """Where the first group that runs is, as a fault record says it."""
+    groups = grid.groups()
+    group = next((group for group in groups if group["state"] in ("running", "ready")), groups[0] if groups else {})
+    mask = int(group.get("mask", 1)) or 1
+    lane = (mask & -mask).bit_length() - 1
+    return {
+        "pc": group.get("pc", 0),
+        "text": group.get("text", ""),
+        "block": group.get("block", (0, 0, 0)),
+        "thread": (int(group.get("warp", 0)) * 32 + lane, 0, 0),
+        "address": 0,
+        "size": 0,
+        "access": "",
+    }

@@ -1,0 +1,71 @@
+"""Grids under the timing model: the memory system that lives as long as the GPU, and what a timed grid measured."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from warpath.frontend import metrics
+from warpath.frontend.launch import Launch
+from warpath.gpu import timing
+from warpath.gpu.occupancy import driver_carveout
+from warpath.gpu.spec import Gpu
+
+_WRITABLE = (1, 2, 3)  # kinds of allocations that kernels write: device, pinned, managed
+
+
+@contextlib.contextmanager
+def kept(memory: Any) -> Iterator[None]:
+    """Undo what happens to the contents of allocations inside."""
+    saved = [(va, memory.read(va, size)) for va, size, kind in memory.allocations() if kind in _WRITABLE]
+    try:
+        yield
+    finally:
+        for va, data in saved:
+            memory.write(va, data)
+
+
+class Clock:
+    """The time of one model GPU's launches."""
+
+    def __init__(self, core: Any, spec: Gpu) -> None:
+        self._core = core
+        self._spec = spec
+        self.timing = timing.resolve(spec)
+        self._memory = core.MemorySystem(dict(self.timing.values))
+
+    def start(self, grid: Any, launch: Launch, flush: bool) -> Any:
+        """`grid`, which has not run yet, under the clock: same `step`, and `result`.
+
+        `flush` empties L2 and what lies before it first.
+        """
+        if flush:
+            self._memory.flush()
+        carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
+        l1_bytes = max(self._spec.sm.l1_shared_bytes - carveout, 16 << 10)
+        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va)
+
+    def counters(self, grid: Any, timed: Any, launch: Launch) -> dict[str, Any]:
+        """The launch's counters: the grid's own, memory columns, and `metrics` under Nsight Compute's names.
+
+        `duration_ns` is the sum of `front_ns`, `execution_ns` and `drain_ns`.
+        """
+        result: Mapping[str, Any] = timed.result()
+        counters: dict[str, Any] = dict(grid.counters)
+        counters.update({name: value for name, value in result["instructions"].items() if name != "stalls"})
+        counters["stall_cycles"] = result["instructions"]["stalls"]
+        counters["sm_active"] = result["sm_active"]
+        khz = self.timing.values["sm_clock_khz"]
+        cycles = result["cycles"]
+        counters["cycles"] = cycles
+        counters["duration_ns"] = _ns(cycles, khz)
+        counters["front_ns"] = _ns(result["front_cycles"], khz)
+        counters["drain_ns"] = _ns(result["drain_cycles"], khz)
+        counters["execution_ns"] = counters["duration_ns"] - counters["front_ns"] - counters["drain_ns"]
+        counters["metrics"] = metrics.collect(result, counters, launch, self._spec, khz)
+        return counters
+
+
+def _ns(cycles: int, khz: int) -> int:
+    return round(cycles * 1_000_000 / khz)

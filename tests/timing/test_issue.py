@@ -1,0 +1,105 @@
+"""Issue: stall counts, scoreboards and units at their last illegal and first legal cycle."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.timing.bench import EXIT, Bench, Line
+
+MUFU = Bench().params["xu_latency"]
+
+
+def waiting(lines: list[Line], at: int) -> dict[str, int]:
+    """Stall cycles at one instruction of a warm single-warp run, without the empty ones."""
+    bench = Bench()
+    bench.run(lines)
+    return {reason: cycles for reason, cycles in bench.run(lines).stalls(at).items() if cycles}
+
+
+@pytest.mark.parametrize("stall", [1, 2, 7, 15])
+def test_the_stall_count_is_the_distance_to_the_next_issue(stall: int) -> None:
+    lines = [Line("IADD3 R1, R2, R3, RZ", stall=stall), Line("IADD3 R4, R5, R6, RZ"), EXIT]
+    found = waiting(lines, 1)
+    assert found.get("wait", 0) == stall - 1
+    assert found["selected"] == 1
+
+
+def test_a_solo_warp_loses_a_cycle_to_yield() -> None:
+    lines = [Line("NOP", yield_=True), Line("NOP"), EXIT]
+    assert waiting(lines, 1) == {"wait": 1, "selected": 1}
+
+
+@pytest.mark.parametrize(("gap", "waits"), [(MUFU - 2, 2), (MUFU - 1, 1), (MUFU, 0), (MUFU + 1, 0)])
+def test_a_scoreboard_holds_until_the_answer_and_not_longer(gap: int, waits: int) -> None:
+    first, second = (15, gap - 15) if gap > 15 else (gap - 1, 1)
+    lines = [
+        Line("MUFU.EX2 R1, R2", stall=first, writes=0),
+        Line("NOP", stall=second),
+        Line("FADD R3, R1, R1", waits=[0]),
+        EXIT,
+    ]
+    assert waiting(lines, 2).get("short_scoreboard", 0) == waits
+
+
+def test_a_unit_takes_the_next_instruction_when_its_interval_is_over() -> None:
+    bench = Bench({"pipe_ahead": 0})
+    lines = [Line("MUFU.EX2 R1, R2", writes=0), Line("MUFU.EX2 R3, R4", writes=1), EXIT]
+    bench.run(lines)
+    found = bench.run(lines).stalls(1)
+    assert found["mio_throttle"] == bench.params["class_xu_interval"] - 1
+
+
+def test_fp32_uses_both_halves_of_the_fma_pipe_and_integers_one_unit() -> None:
+    bench = Bench({"pipe_ahead": 0})
+    pairs = {"FADD": "FADD R1, R2, R3", "LOP3": "LOP3.LUT R1, R2, R3, RZ, 0xc0, !PT"}
+    waits = {}
+    for name, text in pairs.items():
+        lines = [Line(text), Line(text), Line(text), EXIT]
+        bench.run(lines)
+        waits[name] = sum(bench.run(lines).stalls(i)["math_pipe_throttle"] for i in range(3))
+    assert waits == {"FADD": 0, "LOP3": 2}
+
+
+def test_registers_of_one_bank_cost_a_cycle_each_unless_reused() -> None:
+    """FFMA of three even registers: the port is held; a reuse flag on the one before frees it."""
+    bench = Bench({"class_fp32_interval": 1, "pipe_ahead": 0})
+
+    def cycles(reuse: int) -> int:
+        lines = [Line("FFMA R1, R2, R4, R6", reuse=reuse)] * 8 + [EXIT]
+        bench.run(lines)
+        return bench.run(lines).cycles
+
+    assert cycles(0) - cycles(7) == 14  # seven later instructions, two cycles each
+
+
+def test_the_younger_cta_goes_first_and_its_warps_take_turns() -> None:
+    """Four warps of one sub-partition that always can issue share it evenly."""
+    lines = [Line("NOP")] * 64 + [EXIT]
+    bench = Bench()
+    bench.run(lines, threads=512)
+    run = bench.run(lines, threads=512)
+    waited = [run.stalls(i)["not_selected"] for i in range(8, 60)]
+    assert min(waited) > 0
+    assert max(waited) <= 16 * 3 + 16
+
+
+def test_a_taken_branch_redirects_and_an_untaken_one_does_not() -> None:
+    bench = Bench()
+    taken = [Line("BRA 0x30", stall=5), Line("NOP"), Line("NOP"), EXIT]
+    passed = [Line("@!PT BRA 0x30", stall=5), Line("NOP"), Line("NOP"), EXIT]
+    found = {}
+    for name, lines, at in (("taken", taken, 3), ("passed", passed, 1)):
+        bench.run(lines)
+        found[name] = bench.run(lines).stalls(at)["branch_resolving"]
+    assert found == {"taken": bench.params["branch_redirect"] - 5, "passed": 0}
+
+
+def test_a_missing_or_unknown_parameter_is_named() -> None:
+    bench = Bench()
+    from warpath import _core
+
+    without = {name: value for name, value in bench.params.items() if name != "quantum"}
+    with pytest.raises(ValueError, match="quantum"):
+        _core.MemorySystem(without)
+    with pytest.raises(ValueError, match="does not know"):
+        _core.MemorySystem(bench.params | {"speed_of_light": 1})
