@@ -246,6 +246,9 @@ static u64 spawn(void) {
   pthread_t thread;
   sigset_t every, old;
   sigfillset(&every);
+  // A host function that crashes must end the program as it would on any other thread.
+  static const int kCrashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+  for (size_t i = 0; i < sizeof kCrashes / sizeof *kCrashes; ++i) sigdelset(&every, kCrashes[i]);
   pthread_sigmask(SIG_SETMASK, &every, &old);
   int error = pthread_create(&thread, NULL, worker, NULL);
   pthread_sigmask(SIG_SETMASK, &old, NULL);

@@ -198,6 +198,33 @@ class Grid:
     def placement(self) -> bytes:
         """The SM of each block in order, one little-endian u32 each."""
 
+STALLS: tuple[str, ...]
+"""Stall reasons in the order of the rows of `TimedGrid.result()["instructions"]["stalls"]`."""
+
+class MemorySystem:
+    """Crossbar, L2 and DRAM of one GPU over time; contents last from launch to launch."""
+
+    def __init__(self, params: dict[str, int]) -> None:
+        """ValueError that names the first parameter missing, or says that one is unknown."""
+
+    def flush(self) -> None:
+        """Empty all caches, as before each pass of a profiler with cache control."""
+
+class TimedGrid:
+    """A grid under the clock; the grid itself must not have been stepped. Faults and counts are the grid's."""
+
+    def __init__(self, grid: Grid, memory: MemorySystem, l1_bytes: int, code_id: int) -> None:
+        """`l1_bytes`: what the carve-out leaves for L1; `code_id` names the program, to know code seen before."""
+
+    def step(self, budget: int, threads: int = 1) -> str:
+        """Run about `budget` warp instructions: `running`, `done` or `fault`. Same results for any `threads`."""
+
+    def result(self) -> dict[str, Any]:
+        """What has been measured: cycles, stalls by reason, counts of L1, shared memory, L2 and DRAM.
+
+        `instructions` holds columns by instruction index (packed u64): `stalls` has one row of `STALLS` each.
+        """
+
 class OpRow(TypedDict):
     """The declaration of an opcode."""
 

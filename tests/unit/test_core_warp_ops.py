@@ -143,6 +143,14 @@ def test_elect_and_first_lane() -> None:
     assert made.registers["P0"] == [int(lane == 6) for lane in range(32)]
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_first_lane_says_whether_all_agree(same: bool) -> None:
+    values = [7] * 32 if same else VALUES
+    made = run("R2UR P0,UR5,R10\nMOV R5,UR5", ["R5", "P0"], inputs=[values])
+    assert made.registers["R5"] == [values[0]] * 32
+    assert made.registers["P0"] == [int(same)] * 32
+
+
 def test_matrix_transpose_between_lanes() -> None:
     made = run("MOVM.16.MT88 R4,R10", ["R4"], inputs=[VALUES])
     halves = [

@@ -236,13 +236,23 @@ std::string bind_elect(const InstrText& text, Instr& out) {
   return "";
 }
 
-// R2UR: the value of the first running lane.
+// R2UR [Pd,] URd, Ra: the value of the first running lane. The predicate says whether all running lanes
+// agree: code that takes a lane mask from a register leaves its fast path when they do not.
 void exec_r2ur(Warp& warp, const Instr& in, u32 mask) {
-  write_uniform(warp, in.operands[0].reg, warp.read_row(in.operands[1].reg)[lowest_lane(mask)]);
+  const bool tells = in.operand_count == 3;
+  const u32* row = warp.read_row(in.operands[tells ? 2 : 1].reg);
+  const u32 value = row[lowest_lane(mask)];
+  if (tells) {
+    u32 equal = 0;
+    for (int lane = 0; lane < kLanes; ++lane) equal |= row[lane] == value ? 1u << lane : 0u;
+    write_pred(warp, in.operands[0], (equal & mask) == mask ? kFullMask : 0, mask);
+  }
+  write_uniform(warp, in.operands[tells ? 1 : 0].reg, value);
 }
 
 std::string bind_r2ur(const InstrText& text, Instr& out) {
-  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg}))
+  if (!has_shape(text, {OperandKind::UReg, OperandKind::Reg}) &&
+      !has_shape(text, {OperandKind::Pred, OperandKind::UReg, OperandKind::Reg}))
     return "expected a uniform register and a register";
   out.exec = exec_r2ur;
   return "";

@@ -51,14 +51,20 @@ void TimedGrid::begin(u32 threads) {
     counters_.push_back(std::make_unique<SmCounters>(grid_.program().size() + 1));
   }
   faults_.resize(workers);
-  const u32 sms = grid_.spec().sms;
-  const u32 first = first_sm(memory_, grid_);
-  for (u32 sm = 0; sm < sms; ++sm) {
-    const u32 turn = (sm + sms - first) % sms;
-    sms_.push_back(
-        std::make_unique<TimedSm>(context_, sm, turn, grid_.worker(sm % workers), *counters_[sm % workers]));
-  }
+  sms_.resize(grid_.spec().sms);
   exchange(0);
+}
+
+// SMs come into being with their first CTA.
+TimedSm& TimedGrid::sm(u32 number) {
+  if (sms_[number] == nullptr) {
+    const u32 sms = grid_.spec().sms;
+    const u32 turn = (number + sms - first_sm(memory_, grid_)) % sms;
+    const u32 worker = number % static_cast<u32>(counters_.size());
+    sms_[number] =
+        std::make_unique<TimedSm>(context_, number, turn, grid_.worker(worker), *counters_[worker]);
+  }
+  return *sms_[number];
 }
 
 u64 TimedGrid::executed() const {
@@ -69,7 +75,9 @@ u64 TimedGrid::executed() const {
 
 Cycle TimedGrid::next_time() const {
   Cycle soonest = kNever;
-  for (const auto& sm : sms_) soonest = std::min(soonest, sm->arrivals.empty() ? sm->next() : now_);
+  for (const auto& sm : sms_) {
+    if (sm != nullptr) soonest = std::min(soonest, sm->arrivals.empty() ? sm->next() : now_);
+  }
   for (const auto& replies : replies_) soonest = replies.empty() ? soonest : std::min(soonest, now_);
   return std::min(soonest, distributor_.next());
 }
@@ -143,6 +151,7 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
 void TimedGrid::run_share(u32 thread, Cycle until) {
   try {
     for (std::size_t sm = thread; sm < sms_.size(); sm += counters_.size()) {
+      if (sms_[sm] == nullptr) continue;
       TimedSm& own = *sms_[sm];
       for (Arrival& arrival : own.arrivals)
         grid_.start_cta(*arrival.cta, arrival.block, grid_.worker(thread));
@@ -159,6 +168,7 @@ void TimedGrid::exchange(Cycle until) {
   batch_.clear();
   departures_.clear();
   for (auto& sm : sms_) {
+    if (sm == nullptr) continue;
     sm->collect(until, batch_);
     for (Departure& departure : sm->departures) departures_.push_back(std::move(departure));
     sm->departures.clear();
@@ -193,8 +203,7 @@ void TimedGrid::exchange(Cycle until) {
       cta = std::move(spare_.back());
       spare_.pop_back();
     }
-    sms_[assignment.sm]->arrivals.push_back(
-        {std::max(assignment.at, until), assignment.block, std::move(cta)});
+    sm(assignment.sm).arrivals.push_back({std::max(assignment.at, until), assignment.block, std::move(cta)});
   }
 }
 
@@ -203,7 +212,7 @@ void TimedGrid::raise_hang() const {
   fault.kind = FaultKind::Hang;
   fault.index = grid_.spec().entry;
   for (const auto& sm : sms_) {
-    if (sm->blocked_at(fault)) break;
+    if (sm != nullptr && sm->blocked_at(fault)) break;
   }
   fault.message = "every thread of the block waits and none can be released";
   throw fault;
@@ -217,9 +226,9 @@ TimedResult TimedGrid::result() const {
   out.sm = SmCounters(grid_.program().size() + 1);
   for (const auto& counters : counters_) out.sm.add(*counters);
   for (const auto& sm : sms_) {
-    out.sm_active.push_back(sm->active_cycles());
+    out.sm_active.push_back(sm != nullptr ? sm->active_cycles() : 0);
     out.active_cycles += out.sm_active.back();
-    out.instruction_fetches += sm->instruction_fetches();
+    if (sm != nullptr) out.instruction_fetches += sm->instruction_fetches();
   }
   out.memory = memory_.counts();
   return out;

@@ -37,6 +37,7 @@ class TimedGrid {
  private:
   class Crew;
   void begin(u32 threads);
+  TimedSm& sm(u32 number);
   void run_share(u32 thread, Cycle until);
   void exchange(Cycle until);
   Cycle next_time() const;
@@ -52,7 +53,7 @@ class TimedGrid {
   Distributor distributor_;
   std::vector<std::unique_ptr<SmCounters>> counters_;  // by host thread
   std::vector<std::optional<Fault>> faults_;           // by host thread
-  std::vector<std::unique_ptr<TimedSm>> sms_;
+  std::vector<std::unique_ptr<TimedSm>> sms_;          // null until the first CTA comes
   std::vector<std::vector<Reply>> replies_;
   std::vector<std::unique_ptr<Cta>> spare_;
   std::vector<Request> batch_, sorted_;

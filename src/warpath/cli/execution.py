@@ -70,7 +70,8 @@ def execute(
     target = resolve(args, gpu)
     recorder = Recorder(args.kernel, args.launch_count, listing)
     watch = watch or Watch(limits=limits(args))
-    observers = [watch, recorder, *([watcher] if watcher is not None else [])]
+    reported = count or args.json is not None  # a report costs more than a small launch: only when somebody reads it
+    observers = [watch, *([recorder] if reported else []), *([watcher] if watcher is not None else [])]
     machine = make_machine(
         gpu,
         target.path,
@@ -89,7 +90,7 @@ def execute(
     status = machine.session.run()
     watch.finish()
     compiled = None
-    if target.build is not None and (count or args.json):
+    if target.build is not None and reported:
         from warpath.cli.compilation import describe
 
         compiled = describe(target.build, gpu)
@@ -104,7 +105,7 @@ def execute(
             exit_code=status.code,
         ),
         compile=compiled,
-        api=api_calls(machine.session.api, machine.session.runtime.started_ns),
+        api=api_calls(machine.session.api, machine.session.runtime.started_ns) if reported else [],
         copies=recorder.copies,
         launches=recorder.finish(gpu),
         faults=watch.faults,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from warpath.frontend import metrics
@@ -16,7 +16,7 @@ _WRITABLE = (1, 2, 3)  # kinds of allocations that kernels write: device, pinned
 
 
 @contextlib.contextmanager
-def kept(memory: Any) -> Iterator[None]:
+def kept(memory: Any) -> Generator[None]:
     """Undo what happens to the contents of allocations inside."""
     saved = [(va, memory.read(va, size)) for va, size, kind in memory.allocations() if kind in _WRITABLE]
     try:

@@ -1,0 +1,59 @@
+// Faults that end the context: one a run, chosen by the first argument; `good` as the second runs the twin.
+#include "common.h"
+
+constexpr int kThreads = 64;
+
+template <class T, bool kBad> __global__ void shared_past_end(int* out) {
+  __shared__ T s[kThreads];
+  s[threadIdx.x + (kBad ? 1 : 0)] = make<T>(threadIdx.x);
+  __syncthreads();
+  out[threadIdx.x] = first(s[threadIdx.x]);
+}
+template <class T, bool kBad> __global__ void misaligned(char* p) {
+  *reinterpret_cast<T*>(p + sizeof(T) * threadIdx.x + (kBad ? 1 : 0)) = make<T>(threadIdx.x);
+}
+template <class T, bool kBad> __global__ void pointer(T* p) { p[threadIdx.x] = make<T>(threadIdx.x); }
+template <class T, bool kBad> __global__ void local_past_end(int* out, int n) {
+  T a[16];
+  for (int i = 0; i < 16; ++i) a[i] = make<T>(i * n);
+  out[threadIdx.x] = first(a[kBad ? n * 100000 : n]);
+}
+template <class T, bool kBad> __global__ void stop(T* p) {
+  if (kBad && threadIdx.x == 3) asm("trap;");
+  p[threadIdx.x] = 1;
+}
+
+template <class T, bool kBad> bool by_width(const char* kind, int* out, char* bytes) {
+  if (!strcmp(kind, "shared")) shared_past_end<T, kBad><<<1, kThreads>>>(out);
+  else if (!strcmp(kind, "misaligned")) misaligned<T, kBad><<<1, kThreads>>>(bytes);
+  else return false;
+  return true;
+}
+template <bool kBad> int run(const char* kind, const char* width) {
+  int* out = device<int>(kThreads);
+  char* bytes = device<char>(32 * kThreads);
+  static int on_host[kThreads];
+  const char* end = width;
+  bool done = false;
+  if (!strcmp(width, "1")) done = by_width<char, kBad>(kind, out, bytes);
+  if (!strcmp(width, "2")) done = by_width<short, kBad>(kind, out, bytes);
+  if (!strcmp(width, "4")) done = by_width<int, kBad>(kind, out, bytes);
+  if (!strcmp(width, "8")) done = by_width<long long, kBad>(kind, out, bytes);
+  if (!strcmp(width, "16")) done = by_width<int4, kBad>(kind, out, bytes);
+  if (done) (void)end;
+  else if (!strcmp(kind, "host")) pointer<int, kBad><<<1, kThreads>>>(kBad ? on_host : out);
+  else if (!strcmp(kind, "null")) pointer<int, kBad><<<1, kThreads>>>(kBad ? nullptr : out);
+  else if (!strcmp(kind, "far")) pointer<int, kBad><<<1, kThreads>>>(kBad ? out + (1ll << 38) : out);
+  else if (!strcmp(kind, "local")) local_past_end<int, kBad><<<1, kThreads>>>(out, 1);
+  else if (!strcmp(kind, "trap")) stop<int, kBad><<<1, kThreads>>>(out);
+  else return 2;
+  wait(kind);
+  cudaFree(out);
+  cudaFree(bytes);
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  return argc > 3 ? run<false>(argv[1], argv[2]) : run<true>(argv[1], argv[2]);
+}
