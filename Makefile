@@ -11,7 +11,7 @@ demo: $(VENV)/.stamp-install
 	$(BIN)/warpath explain examples/vadd.cu
 
 test: $(VENV)/.stamp-test lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: $(VENV)/.stamp-test
 	$(BIN)/ruff check src tests benchmarks

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 VADD = Path(__file__).resolve().parent.parent / "examples" / "vadd.cu"
 _CHILD = "--one-split"
@@ -47,10 +48,10 @@ def split() -> dict[str, float]:
     model, inner = machine.model, machine.model.run
     spent = 0.0
 
-    def timed_run(poll=None):  # type: ignore[no-untyped-def]
+    def timed_run(*arguments: Any) -> None:
         nonlocal spent
         start = time.perf_counter()
-        inner(poll)
+        inner(*arguments)
         spent += time.perf_counter() - start
 
     model.run = timed_run  # type: ignore[method-assign]

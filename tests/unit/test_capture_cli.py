@@ -19,13 +19,27 @@ def test_show_is_a_hundred_columns_wide(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 100
     text = "\n".join(lines)
-    for part in ("484 in all", "launch 0: vadd(", "c[0x0][0x228] = 0x100000", "189 doorbells trapped", "390 dwords"):
+    for part in (
+        "484 in all",
+        "launch 0: vadd(",
+        "c[0x0][0x228] = 0x100000",
+        "189 doorbells trapped",
+        "390 dwords",
+    ):
         assert part in text
 
 
 def test_json_and_time_line(tmp_path: Path) -> None:
     report, line = tmp_path / "r.json", tmp_path / "p.json"
-    words = ["trace", "--show", str(TRACES / "vadd_measured.trace.xz"), "--json", str(report), "--perfetto", str(line)]
+    words = [
+        "trace",
+        "--show",
+        str(TRACES / "vadd_measured.trace.xz"),
+        "--json",
+        str(report),
+        "--perfetto",
+        str(line),
+    ]
     assert main(words) == 0
     data = json.loads(report.read_bytes())
     assert data["schema"] == 1

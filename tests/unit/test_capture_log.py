@@ -100,7 +100,7 @@ def test_noise_never_escapes_as_anything_else(noise: bytes) -> None:
         assert "record" in str(error)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(st.integers(40, len(SOFTMAX) - 1), st.integers(0, 255)), min_size=1, max_size=20))
 def test_a_damaged_recording_is_an_error_or_a_report(changes: list[tuple[int, int]]) -> None:
     data = bytearray(SOFTMAX)

@@ -39,7 +39,9 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     ]
     subprocess.run([*recorder, "-o", folder / "recorder.so", "-ldl", "-lpthread"], check=True)
     subprocess.run([*shared, SOURCES / "fake_driver.c", "-o", folder / "driver.so"], check=True)
-    subprocess.run(["gcc", "-O1", SOURCES / "fake_program.c", "-o", folder / "program", "-lpthread"], check=True)
+    subprocess.run(
+        ["gcc", "-O1", SOURCES / "fake_program.c", "-o", folder / "program", "-lpthread"], check=True
+    )
 
     def run(*arguments: str, flags: str = "dmc") -> tuple[subprocess.CompletedProcess[str], Trace]:
         path = folder / "log"
@@ -51,7 +53,9 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
             "LD_PRELOAD": f"{folder / 'recorder.so'}:{folder / 'driver.so'}",
         }
         command = [folder / "program", *arguments]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
         return done, Trace(log.read(path))
 
     return run

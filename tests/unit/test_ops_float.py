@@ -164,7 +164,10 @@ def test_division_check_sends_hard_cases_to_the_slow_path() -> None:
     assert run("FCHK P0,R10,R11", ["P0"], inputs=[a, b]).registers["P0"] == [0, 1, 1, 1, 1, 1, 1, 1] * 4
 
 
-@pytest.mark.parametrize(("scale", "factor"), [("D2", 0.5), ("D4", 0.25), ("D8", 0.125), ("M2", 2), ("M4", 4), ("M8", 8)])
+SCALES = {"D2": 0.5, "D4": 0.25, "D8": 0.125, "M2": 2.0, "M4": 4.0, "M8": 8.0}
+
+
+@pytest.mark.parametrize(("scale", "factor"), SCALES.items())
 def test_products_are_scaled_before_the_only_rounding(scale: str, factor: float) -> None:
     want = [scaled(a, b, factor) for a, b in PAIRS]
     check(one(f"FMUL.{scale} R20,R10,R11", A, B), want, A, B)

@@ -248,7 +248,11 @@ def _words(trace: Trace, items: Sequence[Work]) -> Iterator[str]:
             what = "wait for" if item.acquires else "release"
             yield f"{item.engine} {what} {item.va:#x} = {item.payload:#x}"
         else:
-            yield f"launch: {item.problem}" if item.problem else f"launch {trace.kernel_name(item)} ({item.form})"
+            yield (
+                f"launch: {item.problem}"
+                if item.problem
+                else f"launch {trace.kernel_name(item)} ({item.form})"
+            )
 
 
 def _transfers(trace: Trace) -> list[TransferInfo]:
@@ -328,7 +332,9 @@ def _notes(trace: Trace) -> list[str]:
     notes = list(dict.fromkeys(r.text for r in trace.log.records if isinstance(r, log.Note)))
     processes = [r for r in trace.log.records if isinstance(r, log.Process)]
     if any(p.tracer for p in processes):
-        notes.append("a debugger or tracer was attached: it sees the recorder's single steps, which are slow under it")
+        notes.append(
+            "a debugger or tracer was attached: it sees the recorder's single steps, which are slow under it"
+        )
     if any(p.seccomp == 2 for p in processes):
         notes.append("system calls are filtered (seccomp): what the filter refuses is missing here")
     if not trace.driver:

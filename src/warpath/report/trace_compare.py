@@ -11,7 +11,17 @@ from warpath.report.model import Launch, MethodInfo, Report
 SAME, VALUE, ONLY_LEFT, ONLY_RIGHT = "same", "value", "left", "right"
 # Methods and fields that hold addresses or running numbers: different in every run, so told apart from the rest. Inline
 # data is the QMD and the constant bank, which are compared by field.
-_ADDRESSES = ("LOAD_INLINE", "ADDR", "OFFSET_OUT", "OFFSET_IN", "POINTER", "QMD_ADDRESS", "SEMAPHORE", "PAYLOAD", "SEND_PCAS_A")
+_ADDRESSES = (
+    "LOAD_INLINE",
+    "ADDR",
+    "OFFSET_OUT",
+    "OFFSET_IN",
+    "POINTER",
+    "QMD_ADDRESS",
+    "SEMAPHORE",
+    "PAYLOAD",
+    "SEND_PCAS_A",
+)
 _BANK_ADDRESSES = ("address", "window", "params_", "counter")
 
 

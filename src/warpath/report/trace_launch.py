@@ -1,4 +1,4 @@
-"""The launches of a recording as report records: the same as those of a model run, so that both can be laid side by side."""
+"""The launches of a recording as report records: the same as those of a model run, so that both compare."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A traced run on a time line, as Chrome trace JSON, which the Perfetto UI opens: API calls, ioctls, doorbells, launches."""
+"""A traced run on a time line: API calls, ioctls, doorbells and launches, as JSON that the Perfetto UI opens."""
 
 from __future__ import annotations
 
@@ -17,10 +17,20 @@ def events(report: TraceReport) -> list[dict[str, Any]]:
     """All events; times in microseconds from the start of the recording."""
     found: list[dict[str, Any]] = []
     for call in report.api:
-        found.append(_slice(call.call, f"{_API}, thread {call.thread}", call.start_ns, call.duration_ns, {"result": call.result}))
+        found.append(
+            _slice(
+                call.call,
+                f"{_API}, thread {call.thread}",
+                call.start_ns,
+                call.duration_ns,
+                {"result": call.result},
+            )
+        )
     for ioctl in report.trace.ioctls:
         name = ioctl.detail or ioctl.name
-        found.append(_slice(name, _IOCTLS, ioctl.time_ns, ioctl.duration_ns, {"status": ioctl.status, "fd": ioctl.fd}))
+        found.append(
+            _slice(name, _IOCTLS, ioctl.time_ns, ioctl.duration_ns, {"status": ioctl.status, "fd": ioctl.fd})
+        )
     for bell in report.trace.doorbells:
         track = f"{_DOORBELLS}, channel {bell.token:#x}"
         words = {"entries": bell.entries, "dwords": bell.dwords, "work": bell.work}
@@ -28,7 +38,9 @@ def events(report: TraceReport) -> list[dict[str, Any]]:
     for launch, info in zip(report.launches, report.trace.launches, strict=True):
         bell = report.trace.doorbells[info.doorbell]
         words = {"grid": launch.grid, "block": launch.block, "measured_ns": info.measured_ns}
-        found.append(_slice(launch.kernel, _LAUNCHES, bell.time_ns + bell.spent_ns, int(info.measured_ns or 0), words))
+        found.append(
+            _slice(launch.kernel, _LAUNCHES, bell.time_ns + bell.spent_ns, int(info.measured_ns or 0), words)
+        )
     tracks = {track: number for number, track in enumerate(dict.fromkeys(e["tid"] for e in found), 1)}
     names = [
         {"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": track}}

@@ -1,4 +1,4 @@
-"""A traced run in a terminal, at most 100 columns: the program, its phases, ioctls, channels, loads, then each launch."""
+"""A traced run in a terminal, at most 100 columns: phases, ioctls, channels, loads, then each launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def render(report: TraceReport, console: Console) -> None:
     trace = report.trace
     words = " ".join([report.program.path or "a recording", *report.program.args])
     driver = f"driver {trace.driver}" if trace.driver else "driver not recorded"
-    _heading(console, f"{words} on {report.gpu.label}, {driver}: what it said to the driver and the GPU (measured)")
+    _heading(
+        console, f"{words} on {report.gpu.label}, {driver}: what it said to the driver and the GPU (measured)"
+    )
     for title, lines in (
         ("phases", _phases(trace)),
         ("device files", _files(trace)),
@@ -104,7 +106,8 @@ def _loads(trace: TraceInfo) -> Iterator[str]:
         names = ", ".join(load.kernels) or "code of the driver or of a library"
         where = f" inside {load.call}" if load.call else ""
         yield (
-            f"{format_duration_ns(load.time_ns)}: {load.bytes} B to {load.va:#x} {load.how}{where} ({load.phase}): {names}"
+            f"{format_duration_ns(load.time_ns)}: {load.bytes} B to {load.va:#x} {load.how}{where} "
+            f"({load.phase}): {names}"
         )
     if len(trace.loads) > MOST_LOADS:
         yield f"{len(trace.loads) - MOST_LOADS} more (--json lists all)"
@@ -127,7 +130,9 @@ def _launch(report: TraceReport, launch: Launch, info: LaunchInfo) -> Iterator[s
     }[info.form]
     since = ""
     if info.entry_to_doorbell_ns is not None:
-        since = f"; {format_duration_ns(info.entry_to_doorbell_ns)} from the entry of {info.call} to the doorbell"
+        since = (
+            f"; {format_duration_ns(info.entry_to_doorbell_ns)} from the entry of {info.call} to the doorbell"
+        )
     yield f"triggered {how}, doorbell {info.doorbell} on channel {sub.channel:#x} in phase {bell.phase}{since}"
     yield (
         f"ring entry {sub.gpfifo_entry:#018x}: {sub.pushbuffer_dwords} dwords ({sub.pushbuffer_dwords * 4} B) at "
@@ -136,11 +141,12 @@ def _launch(report: TraceReport, launch: Launch, info: LaunchInfo) -> Iterator[s
     for line in method_runs(sub.methods):
         yield f"  {line}"
     yield (
-        f"QMD {sub.qmd_version} at {sub.qmd_va:#x}: {launch.registers} registers, {launch.shared_bytes} B shared memory, "
-        f"code at {launch.program_va:#x}, {len(sub.qmd)} fields set"
+        f"QMD {sub.qmd_version} at {sub.qmd_va:#x}: {launch.registers} registers, {launch.shared_bytes} B shared memory"
+        f", code at {launch.program_va:#x}, {len(sub.qmd)} fields set"
     )
     for param in launch.params:
-        yield f"  c[0x0][{launch.param_base + param.offset:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
+        at = launch.param_base + param.offset
+        yield f"  c[0x0][{at:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
     occ = launch.occupancy
     if occ.blocks_per_sm:
         yield (
@@ -176,7 +182,11 @@ def _measured(trace: TraceInfo) -> Iterator[str]:
     for name in dict.fromkeys(each.kernel for each in trace.measured):
         times = [each.duration_ns for each in trace.measured if each.kernel == name]
         source = next(each.source for each in trace.measured if each.kernel == name)
-        spread = f", {format_duration_ns(min(times))} to {format_duration_ns(max(times))}" if len(times) > 1 else ""
+        spread = (
+            f", {format_duration_ns(min(times))} to {format_duration_ns(max(times))}"
+            if len(times) > 1
+            else ""
+        )
         yield f"{name}: {len(times)} x, mean {format_duration_ns(sum(times) / len(times))}{spread} ({source})"
 
 

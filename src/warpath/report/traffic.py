@@ -64,8 +64,8 @@ def by_kind(code: Sequence[InstructionInfo]) -> list[Traffic]:
 def floor(counters: Mapping[str, Any], dram_gbs: float) -> tuple[int, float]:
     """(bytes, ns) of the distinct sectors that loads touched, at paper bandwidth.
 
-    They must come from DRAM once when no cache holds them; stores may stay in L2. A kernel that reads back what it wrote
-    itself needs less.
+    They must come from DRAM once when no cache holds them; stores may stay in L2. A kernel that reads back what it
+    wrote itself needs less.
     """
     size = int(counters.get("load_footprint_sectors", 0)) * SECTOR
     return size, size / dram_gbs
