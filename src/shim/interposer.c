@@ -1,5 +1,7 @@
-// The libc functions that a CUDA driver reaches the kernel with: each is passed on unchanged, and noted when it
-// concerns one of NVIDIA's device files.
+// The libc functions that a CUDA driver reaches the kernel with: each is passed on unchanged, and noted when
+// it concerns one of NVIDIA's device files.
+
+#include "interposer.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,7 +18,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "interposer.h"
 #include "interposer_classes.h"
 #include "interposer_uvm.h"
 
@@ -28,8 +29,8 @@ static _Atomic uint64_t ioctls;
 void* wpt_next(const char* name) { return wpt_lookup(RTLD_NEXT, name); }
 
 // The next definition of a function, looked up once.
-#define NEXT(name)                                                       \
-  static __typeof__(name)* next;                                         \
+#define NEXT(name)               \
+  static __typeof__(name)* next; \
   if (next == NULL) next = (__typeof__(name)*)wpt_next(#name)
 
 static enum device device_of(int fd) {
@@ -63,13 +64,13 @@ static int opened(int fd, const char* path, int flags) {
   return fd;
 }
 
-#define OPEN_MODE(flags, last)                                           \
-  mode_t mode = 0;                                                       \
-  if (((flags) & (O_CREAT | O_TMPFILE)) != 0) {                          \
-    va_list list;                                                        \
-    va_start(list, last);                                                \
-    mode = va_arg(list, mode_t);                                         \
-    va_end(list);                                                        \
+#define OPEN_MODE(flags, last)                  \
+  mode_t mode = 0;                              \
+  if (((flags) & (O_CREAT | O_TMPFILE)) != 0) { \
+    va_list list;                               \
+    va_start(list, last);                       \
+    mode = va_arg(list, mode_t);                \
+    va_end(list);                               \
   }
 
 WPT_PUBLIC int open(const char* path, int flags, ...) {
@@ -200,7 +201,8 @@ WPT_PUBLIC int fcntl64(int fd, int command, ...) {
   return duplicates(command) ? duplicated(fd, result) : result;
 }
 
-// --- ioctl ---------------------------------------------------------------------------------------------------
+// --- ioctl
+// ---------------------------------------------------------------------------------------------------
 
 // The memory that an ioctl reads and writes: its structure, and what pointers at known places in it lead to.
 struct block {
@@ -333,7 +335,8 @@ WPT_PUBLIC int ioctl(int fd, unsigned long request, ...) {
   return result;
 }
 
-// --- mappings ------------------------------------------------------------------------------------------------
+// --- mappings
+// ------------------------------------------------------------------------------------------------
 
 enum { kMostMappings = 4096 };
 
@@ -400,10 +403,14 @@ WPT_PUBLIC int munmap(void* at, size_t length) {
   return next(at, length);
 }
 
-// --- life of a process ---------------------------------------------------------------------------------------
+// --- life of a process
+// ---------------------------------------------------------------------------------------
 
+// Only the forking thread lives on in the child: what another one held is free.
 static void in_child(void) {
-  wpt_forget_names();
+  wpt_rm_forked();
+  wpt_trap_forked();
+  wpt_calls_forked();
   wpt_log_process(true);
 }
 

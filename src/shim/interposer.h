@@ -1,5 +1,6 @@
-// The recorder that `warpath trace` preloads: it notes what a CUDA program says to the driver and to the GPU, as a
-// binary log that src/warpath/capture/log.py reads. It decodes only what the doorbell trap needs to know.
+// The recorder that `warpath trace` preloads: it notes what a CUDA program says to the driver and to the GPU,
+// as a binary log that src/warpath/capture/log.py reads. It decodes only what the doorbell trap needs to
+// know.
 #pragma once
 
 #include <signal.h>
@@ -47,7 +48,7 @@ enum { kReadable = 0, kUnreadable = 1, kAssumedSize = 2, kCut = 3 };
 struct record {
   uint16_t kind;
   uint16_t flags;
-  uint32_t size;  // of what follows
+  uint32_t size;     // of what follows
   uint64_t time_ns;  // CLOCK_MONOTONIC
   uint32_t pid;
   uint32_t tid;
@@ -89,7 +90,8 @@ struct copy wpt_copy(uint64_t address, size_t size);
 void wpt_release(struct copy copy);
 bool wpt_peek(void* to, uint64_t address, size_t size);
 
-// --- interposer_rm.c: what the doorbell trap has to know of the resource manager --------------------------------
+// --- interposer_rm.c: what the doorbell trap has to know of the resource manager
+// --------------------------------
 struct channel {
   uint32_t client, handle;
   uint64_t ring;  // address of entry 0
@@ -112,12 +114,15 @@ void wpt_rm_done(uint32_t number, uint64_t structure, size_t size);
 
 // The handle that a mapping of `fd` is for, or 0; and remembers where the mapping went.
 uint32_t wpt_rm_mapped(int fd, uint64_t address, size_t length, bool* usermode);
+void wpt_rm_forked(void);
 struct channel* wpt_channel_of(uint32_t token);
 uint64_t wpt_userd_of(const struct channel* channel);
 
 // --- interposer_trap.c ------------------------------------------------------------------------------------
-// Moves a doorbell mapping away and makes its address unreadable. False when that failed: it is then as before.
+// Moves a doorbell mapping away and makes its address unreadable. False when that failed: it is then as
+// before.
 bool wpt_trap(void* address, size_t length, uint32_t handle);
+void wpt_trap_forked(void);
 void wpt_untrap(void* address, size_t length);
 
 // --- interposer_ring.c ------------------------------------------------------------------------------------
@@ -125,9 +130,10 @@ void wpt_untrap(void* address, size_t length);
 uint64_t wpt_ring(uint32_t region, uint32_t offset, uint32_t value);
 void wpt_rung(uint64_t number, uint64_t since_ns);
 
-// --- interposer.c, interposer_calls.c, interposer_lookup.c -----------------------------------------------------------------------
+// --- interposer.c, interposer_calls.c, interposer_lookup.c
+// -----------------------------------------------------------------------
 void* wpt_next(const char* name);  // the next definition of a libc function
 int cuGetProcAddress_v2(const char* name, void** found, int version, uint64_t flags, int* status);
 void* wpt_lookup(void* library, const char* name);  // the real dlsym
-void wpt_forget_names(void);
+void wpt_calls_forked(void);
 void* wpt_wrap_call(const char* name, void* target);

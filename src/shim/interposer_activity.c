@@ -1,5 +1,6 @@
-// `trace --measure`: kernel and copy times from CUPTI's activity records. The driver loads this library itself, through
-// its documented hook (CUDA_INJECTION64_PATH, InitializeInjection), so that CUPTI starts before the first context.
+// `trace --measure`: kernel and copy times from CUPTI's activity records. The driver loads this library
+// itself, through its documented hook (CUDA_INJECTION64_PATH, InitializeInjection), so that CUPTI starts
+// before the first context.
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -10,7 +11,9 @@
 
 enum { kCopyActivity = 1, kSetActivity = 2, kKernelActivity = 10 };
 enum { kBufferBytes = 1 << 20, kFlushForced = 1 };
-enum { kNameOffset = 104 };  // offset of the kernel's name in all CUpti_ActivityKernel structures since version 9
+enum {
+  kNameOffset = 104
+};  // offset of the kernel's name in all CUpti_ActivityKernel structures since version 9
 
 static int (*next_record)(uint8_t*, size_t, uint8_t**);
 static int (*flush_all)(uint32_t);
@@ -55,7 +58,8 @@ WPT_PUBLIC int InitializeInjection(void) {
     return 1;
   }
   int (*enable)(uint32_t) = (int (*)(uint32_t))wpt_lookup(cupti, "cuptiActivityEnable");
-  int (*register_both)(void*, void*) = (int (*)(void*, void*))wpt_lookup(cupti, "cuptiActivityRegisterCallbacks");
+  int (*register_both)(void*, void*) =
+      (int (*)(void*, void*))wpt_lookup(cupti, "cuptiActivityRegisterCallbacks");
   next_record = (int (*)(uint8_t*, size_t, uint8_t**))wpt_lookup(cupti, "cuptiActivityGetNextRecord");
   flush_all = (int (*)(uint32_t))wpt_lookup(cupti, "cuptiActivityFlushAll");
   if (enable == NULL || register_both == NULL || next_record == NULL || flush_all == NULL ||

@@ -1,6 +1,7 @@
-// Names and times of driver API calls. Programs reach the driver through cuGetProcAddress, dlsym or direct linking;
-// in each case they get a thunk that notes the call, runs the real function with the same registers and stack, and
-// notes its return. No prototype is needed: the return address is put aside per thread while the call runs.
+// Names and times of driver API calls. Programs reach the driver through cuGetProcAddress, dlsym or direct
+// linking; in each case they get a thunk that notes the call, runs the real function with the same registers
+// and stack, and notes its return. No prototype is needed: the return address is put aside per thread while
+// the call runs.
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,13 +60,15 @@ __asm__(
     "  push %rax\n  push %rdi\n  push %rsi\n  push %rdx\n  push %rcx\n  push %r8\n  push %r9\n"
     "  sub $136, %rsp\n"
     "  movups %xmm0, (%rsp)\n  movups %xmm1, 16(%rsp)\n  movups %xmm2, 32(%rsp)\n  movups %xmm3, 48(%rsp)\n"
-    "  movups %xmm4, 64(%rsp)\n  movups %xmm5, 80(%rsp)\n  movups %xmm6, 96(%rsp)\n  movups %xmm7, 112(%rsp)\n"
+    "  movups %xmm4, 64(%rsp)\n  movups %xmm5, 80(%rsp)\n  movups %xmm6, 96(%rsp)\n  movups %xmm7, "
+    "112(%rsp)\n"
     "  mov 192(%rsp), %rdi\n"
     "  lea 200(%rsp), %rsi\n"
     "  call wpt_call_begins\n"
     "  mov %rax, %r11\n"
     "  movups (%rsp), %xmm0\n  movups 16(%rsp), %xmm1\n  movups 32(%rsp), %xmm2\n  movups 48(%rsp), %xmm3\n"
-    "  movups 64(%rsp), %xmm4\n  movups 80(%rsp), %xmm5\n  movups 96(%rsp), %xmm6\n  movups 112(%rsp), %xmm7\n"
+    "  movups 64(%rsp), %xmm4\n  movups 80(%rsp), %xmm5\n  movups 96(%rsp), %xmm6\n  movups 112(%rsp), "
+    "%xmm7\n"
     "  add $136, %rsp\n"
     "  pop %r9\n  pop %r8\n  pop %rcx\n  pop %rdx\n  pop %rsi\n  pop %rdi\n  pop %rax\n"
     "  add $8, %rsp\n"
@@ -98,8 +101,9 @@ __asm__(
 __asm__(
     ".text\n"
     ".set number, 0\n"
-#define WP(name, ...)                                                                                    \
-  ".balign 16\n.weak " #name "\n.type " #name ", @function\n" #name ":\n  push $number\n  jmp wpt_thunk\n" \
+#define WP(name, ...)                                               \
+  ".balign 16\n.weak " #name "\n.type " #name ", @function\n" #name \
+  ":\n  push $number\n  jmp wpt_thunk\n"                            \
   ".set number, number + 1\n"
 #include "exports_driver.def"
 #undef WP
@@ -109,7 +113,8 @@ extern char wpt_thunks[] __attribute__((visibility("hidden")));
 extern char wpt_return[] __attribute__((visibility("hidden")));
 enum { kThunkBytes = 16 };
 
-// --- user-space instructions, where the machine counts them -------------------------------------------------
+// --- user-space instructions, where the machine counts them
+// -------------------------------------------------
 
 static uint64_t instructions(void) {
   if (counter == 0) {
@@ -131,7 +136,8 @@ static uint64_t instructions(void) {
   return value;
 }
 
-// --- the two ends of a call ---------------------------------------------------------------------------------
+// --- the two ends of a call
+// ---------------------------------------------------------------------------------
 
 struct call {
   uint32_t index, ends;
@@ -185,10 +191,14 @@ __attribute__((visibility("hidden"))) void* wpt_call_ends(uint64_t result) {
   return frame.back;
 }
 
-void wpt_forget_names(void) { memset((void*)noted, 0, sizeof noted); }
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void wpt_calls_forked(void) {
+  lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  memset((void*)noted, 0, sizeof noted);  // each process names the calls it makes
+}
 
 void* wpt_wrap_call(const char* name, void* target) {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   if (target == NULL || !wpt_options.on || !wpt_options.calls) return target;
   pthread_mutex_lock(&lock);
   int index = kExported, end = atomic_load(&used);

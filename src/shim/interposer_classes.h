@@ -1,5 +1,6 @@
-// The largest allocation parameters of each resource manager class over all driver branches: CUDA does not state their
-// size. A test holds this table to src/warpath/capture/data. A class that is not here is recorded without parameters.
+// The largest allocation parameters of each resource manager class over all driver branches: CUDA does not
+// state their size. A test holds this table to src/warpath/capture/data. A class that is not here is recorded
+// without parameters.
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-// The log: one file for all processes of a run, each record one append, so that a crash loses nothing before it.
+// The log: one file for all processes of a run, each record one append, so that a crash loses nothing before
+// it.
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,8 +88,8 @@ static void make_bounce(void) {
   atomic_store(&busy_slots, 0);
 }
 
-// The kernel copies, so that memory which cannot be read is an error and no fault. A write to a memory file works
-// for device memory too, which process_vm_readv refuses.
+// The kernel copies, so that memory which cannot be read is an error and no fault. A write to a memory file
+// works for device memory too, which process_vm_readv refuses.
 struct copy wpt_copy(uint64_t address, size_t size) {
   struct copy made = {.slot = -1};
   if (bounce == NULL || size == 0 || size > kChunk) return made;
@@ -154,6 +156,17 @@ void wpt_log_exit(void) {
   wpt_put(kExit, &count, sizeof count);
 }
 
+// Under a limit on file sizes the log would sooner or later end the program (SIGXFSZ): leave it alone and say
+// so.
+static bool file_size_limited(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return false;
+  void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+  wpt_note("the size of files is limited (ulimit -f) for this program: it runs unrecorded");
+  signal(SIGXFSZ, before);
+  return true;
+}
+
 void wpt_read_options(void) {
   const char* path = getenv("WARPATH_TRACE_LOG");
   const char* flags = getenv("WARPATH_TRACE_FLAGS");
@@ -161,6 +174,7 @@ void wpt_read_options(void) {
   int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return;
   atomic_store(&log_fd, high_fd(fd));
+  if (file_size_limited()) return;
   make_bounce();
   wpt_options.on = true;
   wpt_options.doorbell = strchr(flags, 'd') != NULL;

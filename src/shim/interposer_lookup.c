@@ -1,4 +1,5 @@
-// How programs find driver functions: dlsym on the driver library, and cuGetProcAddress. What they get is a thunk.
+// How programs find driver functions: dlsym on the driver library, and cuGetProcAddress. What they get is a
+// thunk.
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static bool is_get_address(const char* name) {
   return strcmp(name, "cuGetProcAddress") == 0 || strcmp(name, "cuGetProcAddress_v2") == 0;
 }
 
-static int answer(get_address real, const char* name, void** found, int version, uint64_t flags, int* status) {
+static int answer(get_address real, const char* name, void** found, int version, uint64_t flags,
+                  int* status) {
   int result = real(name, found, version, flags, status);
   if (result != 0 || found == NULL || *found == NULL) return result;
   if (is_get_address(name)) {

@@ -1,5 +1,6 @@
-// What a doorbell announces: the new ring entries of the channel its token names, the pushbuffer segments they point
-// to and, when asked for, what the copies in them read. Runs in the trap's signal handler, one ring at a time.
+// What a doorbell announces: the new ring entries of the channel its token names, the pushbuffer segments
+// they point to and, when asked for, what the copies in them read. Runs in the trap's signal handler, one
+// ring at a time.
 
 #include <string.h>
 
@@ -9,7 +10,14 @@ enum { kEntryBytes = 8, kGpPut = 0x8c };
 enum { kNoChannel = 1, kNoUserd = 2, kUserdUnreadable = 3, kPutOutside = 4 };
 
 // Methods of the copy classes that say what is read.
-enum { kLaunchDma = 0x300, kInUpper = 0x400, kInLower = 0x404, kPitchIn = 0x410, kLength = 0x418, kLines = 0x41c };
+enum {
+  kLaunchDma = 0x300,
+  kInUpper = 0x400,
+  kInLower = 0x404,
+  kPitchIn = 0x410,
+  kLength = 0x418,
+  kLines = 0x41c
+};
 
 struct ring {
   uint64_t number;

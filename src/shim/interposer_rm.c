@@ -1,5 +1,6 @@
-// What the doorbell trap has to know: which mapping is a doorbell page, where a channel's ring and GP_PUT lie, and
-// which token names it. Offsets are those of the public structures NVOS64, NVOS54, NVOS33 and NV_CHANNEL_ALLOC_PARAMS.
+// What the doorbell trap has to know: which mapping is a doorbell page, where a channel's ring and GP_PUT
+// lie, and which token names it. Offsets are those of the public structures NVOS64, NVOS54, NVOS33 and
+// NV_CHANNEL_ALLOC_PARAMS.
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -129,7 +130,8 @@ uint32_t wpt_rm_mapped(int fd, uint64_t address, size_t length, bool* doorbell) 
   return handle;
 }
 
-// The two below run in the trap's signal handler: they take no lock and look at what is complete, newest first.
+// The two below run in the trap's signal handler: they take no lock and look at what is complete, newest
+// first.
 struct channel* wpt_channel_of(uint32_t token) {
   for (unsigned i = atomic_load(&channel_count); i-- > 0;) {
     if (channels[i].has_token && channels[i].token == token) return &channels[i];
@@ -145,3 +147,5 @@ uint64_t wpt_userd_of(const struct channel* channel) {
   }
   return 0;
 }
+
+void wpt_rm_forked(void) { lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER; }

@@ -1,7 +1,8 @@
-// The doorbell trap. A doorbell page is moved away and its address made unreadable. The instruction that touches it
-// faults; it is then run by single step with its address register pointing elsewhere: first at a scratch page, which
-// shows what it stores, then, once the ring is recorded, at the real page. So no instruction is decoded, every width
-// and form of store works, and the trapped address stays closed to other threads all the while.
+// The doorbell trap. A doorbell page is moved away and its address made unreadable. The instruction that
+// touches it faults; it is then run by single step with its address register pointing elsewhere: first at a
+// scratch page, which shows what it stores, then, once the ring is recorded, at the real page. So no
+// instruction is decoded, every width and form of store works, and the trapped address stays closed to other
+// threads all the while.
 
 #include <errno.h>
 #include <sched.h>
@@ -34,9 +35,9 @@ static struct {
   atomic_int owner;
   struct region* region;
   uintptr_t address;
-  bool forward;      // the step that reaches the real page
-  int tries;         // registers that were not the one
-  int changed;       // register that was moved, and the value it was given
+  bool forward;  // the step that reaches the real page
+  int tries;     // registers that were not the one
+  int changed;   // register that was moved, and the value it was given
   greg_t given;
   gregset_t saved;
   sigset_t mask;
@@ -94,7 +95,8 @@ static void surrender(ucontext_t* context) {
   void* address = (void*)atomic_load(&r->address);
   atomic_store(&r->address, 0);
   mremap(r->real, r->length, r->length, MREMAP_MAYMOVE | MREMAP_FIXED, address);
-  wpt_note("an instruction reached the doorbell in a way that cannot be stepped: this page is no longer trapped");
+  wpt_note(
+      "an instruction reached the doorbell in a way that cannot be stepped: this page is no longer trapped");
   finish(context);
 }
 
@@ -262,6 +264,8 @@ bool wpt_trap(void* address, size_t length, uint32_t handle) {
   return true;
 }
 
+void wpt_trap_forked(void) { atomic_store(&step.owner, 0); }
+
 void wpt_untrap(void* address, size_t length) {
   for (int i = 0; i < kRegions; i++) {
     uintptr_t start = atomic_load(&regions[i].address);
@@ -273,7 +277,8 @@ void wpt_untrap(void* address, size_t length) {
   }
 }
 
-// --- what the program says about the two signals ------------------------------------------------------------
+// --- what the program says about the two signals
+// ------------------------------------------------------------
 
 static bool ours(int signal) { return (signal == SIGSEGV || signal == SIGTRAP) && atomic_load(&installed); }
 

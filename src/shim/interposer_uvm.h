@@ -1,5 +1,5 @@
-// The largest parameter structure of each UVM request over all driver branches: requests are plain numbers that do not
-// say their size. A test holds this table to src/warpath/capture/data/uvm.json.
+// The largest parameter structure of each UVM request over all driver branches: requests are plain numbers
+// that do not say their size. A test holds this table to src/warpath/capture/data/uvm.json.
 #pragma once
 
 #include <stdint.h>

@@ -20,7 +20,7 @@ from warpath.report.trace import TraceReport
 from warpath.toolchain.disasm import disassemble
 
 TRACES = Path(__file__).parents[1] / "data" / "traces"
-# Opens and ioctls as a ptrace counter saw them in runs of the same program, doorbells, kernels of the program with launches.
+# Opens and ioctls (a ptrace counter saw as many), doorbells, launches of the program's own kernels.
 SEEN = {
     "vadd": (46, 484, 189, {"vadd(const float *, const float *, float *, int)": 1}),
     "graph": (46, 472, 390, {"bump(unsigned int *, unsigned int)": 400}),
@@ -112,7 +112,7 @@ def test_kernel_times_belong_to_launches() -> None:
     assert (info.measured_ns, info.measured_by) == (4128.0, "CUPTI activity")
 
 
-def _replay(name: str) -> Outcome:
+def replay_recording(name: str) -> Outcome:
     gpu = trace_build.board(_trace(name))
 
     def make() -> tuple[Any, ModelGpu]:
@@ -126,7 +126,7 @@ def _replay(name: str) -> Outcome:
 
 
 def test_the_real_drivers_bytes_add_vectors_on_the_model() -> None:
-    outcome = _replay("vadd")
+    outcome = replay_recording("vadd")
     assert (outcome.faults, outcome.waiting, outcome.host_releases) == ([], [], 0)
     assert (outcome.segments, len(outcome.launches)) == (189, 1)
     assert len(outcome.to_host) == 4
@@ -134,7 +134,7 @@ def test_the_real_drivers_bytes_add_vectors_on_the_model() -> None:
 
 
 def test_pageable_and_pinned_copies_run_on_the_model() -> None:
-    outcome = _replay("pageable_pinned")
+    outcome = replay_recording("pageable_pinned")
     brought = b"".join(data for _, data in outcome.to_host)
     words = memoryview(brought).cast("I")
     assert list(words[: 1 << 20]) == [i + 1 for i in range(1 << 20)]

@@ -7,6 +7,7 @@ program's own; the program checks that each value reached the "GPU", and the log
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import time
 from collections import Counter
@@ -43,7 +44,12 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
         ["gcc", "-O1", SOURCES / "fake_program.c", "-o", folder / "program", "-lpthread"], check=True
     )
 
-    def run(*arguments: str, flags: str = "dmc") -> tuple[subprocess.CompletedProcess[str], Trace]:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    def run(
+        *arguments: str, flags: str = "dmc", limited: bool = False
+    ) -> tuple[subprocess.CompletedProcess[str], Trace]:
         path = folder / "log"
         path.write_bytes(log.header(time.time_ns(), time.monotonic_ns()))
         environment = {
@@ -52,9 +58,15 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
             "WARPATH_TRACE_FLAGS": flags,
             "LD_PRELOAD": f"{folder / 'recorder.so'}:{folder / 'driver.so'}",
         }
-        command = [folder / "program", *arguments]
+        command = ["true"] if limited else [folder / "program", *arguments]
         done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=60, check=False
+            command,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            preexec_fn=limit if limited else None,
         )
         return done, Trace(log.read(path))
 
@@ -142,3 +154,10 @@ def test_without_the_trap_nothing_is_moved(record: Record) -> None:
     assert _rings(trace) == []
     assert not any(isinstance(r, log.Region) for r in trace.log.records)
     assert len(trace.ioctls) > 0
+
+
+def test_a_limit_on_file_sizes_does_not_end_the_program(record: Record) -> None:
+    done, trace = record(limited=True)
+    assert done.returncode == 0
+    (note,) = [r for r in trace.log.records if isinstance(r, log.Note)]
+    assert "ulimit -f" in note.text

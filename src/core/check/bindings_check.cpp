@@ -1,5 +1,6 @@
 #include "check/bindings_check.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -71,6 +72,7 @@ void bind_check(nb::module_& m) {
           "memory"_a, "races"_a = false, "sync"_a = false, "initialized"_a = false, "constants"_a = false,
           nb::keep_alive<2, 1>())
       .def("findings", findings, "grid"_a)
+      .def("name_masks", &Checker::name_masks, "masks"_a)
       .def_prop_ro("complete", &Checker::complete);
 }
 

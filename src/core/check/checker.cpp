@@ -21,7 +21,13 @@ void Checker::begin(const Grid& grid) {
   last_cta_ = nullptr;
   roles_.assign(grid.program().size() + 1, Role::Plain);
   strong_.assign(grid.program().size() + 1, false);
+  mask_register_.assign(grid.program().size() + 1, 0);
   for (u32 index = 0; index < grid.program().size(); ++index) classify(grid.program().instructions()[index]);
+  for (const auto& [index, reg] : masks_) {
+    if (index >= grid.program().size() || reg >= kRZ) continue;
+    mask_register_[index] = reg + 1;
+    if (roles_[index] == Role::Plain || roles_[index] == Role::WarpSync) roles_[index] = Role::WarpMask;
+  }
 }
 
 void Checker::classify(const Instr& in) {
@@ -31,12 +37,35 @@ void Checker::classify(const Instr& in) {
   const bool atomic = name.starts_with("ATOM") || name.starts_with("RED");
   strong_[in.index] = (atomic && name != "REDUX") || text.find(".STRONG.") != text.npos;
   Role& role = roles_[in.index];
+  if (atomic && text.find(".CAST") != text.npos) note_loop_loads(in);
   if (name == "EXIT") role = Role::Exit;
   if (name == "NOP") role = Role::WarpSync;  // what __syncwarp() leaves where the warp is known to be together
   if (name == "WARPSYNC") role = Role::WarpMask;
   if (name == "MEMBAR") role = Role::Fence;
   if (name == "BAR") role = Role::Barrier;
   if (name == "LDC" && (tools_ & kCheckConstants) != 0) role = Role::Constant;
+}
+
+// Atomics that shared memory does not have are loops that the compiler makes: a load, then compare-and-swap. The load is
+// part of the atomic.
+void Checker::note_loop_loads(const Instr& swap) {
+  constexpr u32 kReach = 64;
+  const std::string text = grid_->program().text(swap.index);
+  const std::size_t open = text.find('['), close = text.find(']');
+  if (open == text.npos || close == text.npos) return;
+  const std::string place = text.substr(open, close + 1 - open);
+  for (u32 index = swap.index; index > 0 && swap.index - index < kReach; --index) {
+    const Instr& in = grid_->program().instructions()[index - 1];
+    if (in.op == nullptr || !in.op->mnemonic.starts_with("LD")) continue;
+    if (grid_->program().text(in.index).find(place) == std::string::npos) continue;
+    strong_[in.index] = true;
+    return;
+  }
+}
+
+void Checker::allocated(u64 address, u64 size) {
+  cells_.clear(address, size);
+  if ((tools_ & kCheckInitialized) != 0) written_.unmark(address, size);
 }
 
 Checker::CtaState& Checker::state_of(const Cta& cta) {
@@ -80,6 +109,16 @@ void Checker::add(FindingKind kind, Space space, const Site& site, const Site& o
   findings_.add(finding);
 }
 
+namespace {
+
+// Exchanges of values between lanes, which order no memory.
+bool is_shuffle(const Instr& in) {
+  const std::string_view name = in.op->mnemonic;
+  return name != "WARPSYNC" && name != "NOP";
+}
+
+}  // namespace
+
 void Checker::step(Warp& warp, const Instr* code, InstrCount* counts) {
   warp_ = &warp;
   const Instr& in = code[warp.pc];
@@ -95,7 +134,7 @@ void Checker::step(Warp& warp, const Instr* code, InstrCount* counts) {
     if (role == Role::Barrier) arrive(state, in, mask);
     if (role == Role::Fence) state.order.fence(warp.id);
     if (role == Role::WarpMask) warp_mask(in, mask);
-    if (role == Role::WarpSync || role == Role::WarpMask) state.order.sync(warp.id);
+    if (role == Role::WarpSync || (role == Role::WarpMask && !is_shuffle(in))) state.order.sync(warp.id);
     if (role == Role::Constant) constant(in, mask);
   }
   execute(warp, code, counts);

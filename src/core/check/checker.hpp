@@ -32,6 +32,10 @@ class Checker {
 
   // A grid is about to run; what was found in the last one is forgotten.
   void begin(const Grid& grid);
+  // Instructions of *_sync functions and the register that holds the mask, by instruction index; for the next grid.
+  void name_masks(std::vector<std::pair<u32, u32>> masks) { masks_ = std::move(masks); }
+  // Device-side malloc() has handed out a block: who had it before does not matter.
+  void allocated(u64 address, u64 size);
   // One instruction of the warp's group, as execute() does it, with all that the checks need around it.
   void step(Warp& warp, const Instr* code, InstrCount* counts);
   // A memory instruction's lanes, before it is carried out. Addresses are offsets in shared memory.
@@ -74,6 +78,8 @@ class Checker {
 
   CtaState& state_of(const Cta& cta);
   void classify(const Instr& in);
+  void note_loop_loads(const Instr& swap);
+  const u32* mask_of(const Instr& in, Row& scratch) const;
   // One lane's access.
   struct LaneAccess {
     const Instr& in;
@@ -109,6 +115,8 @@ class Checker {
   Warp* warp_ = nullptr;  // whose instruction is being carried out
   std::vector<Role> roles_;
   std::vector<bool> strong_;
+  std::vector<std::pair<u32, u32>> masks_;
+  std::vector<u32> mask_register_;  // by instruction; 0: none is known, else the register + 1
   Findings findings_;
   GlobalCells cells_;
   SyncPoints points_;

@@ -21,11 +21,11 @@ WrittenMemory::Block* WrittenMemory::find(u64 address) {
   return last_ = &block;
 }
 
-void WrittenMemory::mark(u64 address, u64 size) {
+void WrittenMemory::set(u64 address, u64 size, u8 value) {
   Block* block = find(address);
   if (block == nullptr) return;
   const u64 offset = address - block->base;
-  std::memset(block->map.get() + offset, 1, std::min(size, block->size - offset));
+  std::memset(block->map.get() + offset, value, std::min(size, block->size - offset));
 }
 
 void WrittenMemory::copy(u64 destination, u64 source, u64 size) {

@@ -39,7 +39,8 @@ class WrittenMemory {
  public:
   void track(u64 base, u64 size);
   void forget(u64 base);
-  void mark(u64 address, u64 size);
+  void mark(u64 address, u64 size) { set(address, size, 1); }
+  void unmark(u64 address, u64 size) { set(address, size, 0); }
   // Copied bytes are as written as their source.
   void copy(u64 destination, u64 source, u64 size);
   bool missing(u64 address, u32 size);
@@ -54,6 +55,7 @@ class WrittenMemory {
     std::unique_ptr<u8[], Free> map;  // calloc: memory is taken as it is touched
   };
   Block* find(u64 address);
+  void set(u64 address, u64 size, u8 value);
 
   std::map<u64, Block> blocks_;
   Block* last_ = nullptr;

@@ -54,4 +54,11 @@ CellBlock* GlobalCells::find(u64 address, u32& offset) {
   return &page.cells;
 }
 
+void GlobalCells::clear(u64 address, u64 size) {
+  for (u64 at = address & ~u64{3}; at < address + size; at += 4) {
+    u32 offset = 0;
+    if (CellBlock* cells = find(at, offset)) cells->visit(offset, 4, [](Cell& cell) { cell = {}; });
+  }
+}
+
 }  // namespace warpath

@@ -59,6 +59,8 @@ class GlobalCells {
   void begin_grid() { ++generation_; }
   // The block that holds `address`, and the offset in it; null when the shadow is full.
   CellBlock* find(u64 address, u32& offset);
+  // Forgets what was done to these bytes.
+  void clear(u64 address, u64 size);
   bool full() const { return full_; }
 
  private:

@@ -90,10 +90,18 @@ void Checker::completed(CtaState& state, u32 id) {
   state.order.meet(participants);
 }
 
+// The mask that each lane gives, or null when the code does not say where it is.
+const u32* Checker::mask_of(const Instr& in, Row& scratch) const {
+  const u32 reg = mask_register_[in.index];
+  if (reg != 0) return warp_->read_row(static_cast<u16>(reg - 1));
+  return in.op->mnemonic == "WARPSYNC" && in.operand_count != 0 ? raw32(*warp_, in.operands[0], scratch) : nullptr;
+}
+
 void Checker::warp_mask(const Instr& in, u32 mask) {
-  if ((tools_ & kCheckSync) == 0 || in.operand_count == 0) return;
+  if ((tools_ & kCheckSync) == 0) return;
   Row scratch;
-  const u32* named = raw32(*warp_, in.operands[0], scratch);
+  const u32* named = mask_of(in, scratch);
+  if (named == nullptr) return;
   const u32 gone = launched(*warp_) & warp_->exited;
   for_lanes(mask, [&](u32 lane) {
     const Site here = site(in, lane);

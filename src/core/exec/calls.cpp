@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "check/checker.hpp"
 #include "exec/operand.hpp"
 #include "exec/run.hpp"
 #include "memory/memory.hpp"
@@ -224,7 +225,9 @@ void call_assertfail(const SystemCall& call, Warp& warp, const Instr& in, u32 ma
 
 void call_malloc(Warp& warp, const Instr&, u32 mask) {
   for_lanes(mask, [&](u32 lane) {
-    set_result64(warp, lane, warp.worker->memory->heap_alloc(argument64(warp, 0, lane)));
+    const u64 size = argument64(warp, 0, lane), address = warp.worker->memory->heap_alloc(size);
+    if (warp.worker->checker != nullptr && address != 0) warp.worker->checker->allocated(address, size);
+    set_result64(warp, lane, address);
   });
 }
 

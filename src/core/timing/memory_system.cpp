@@ -42,7 +42,7 @@ L2Tags::Line* L2Tags::replace(u64 line, Line& victim) {
   Line* oldest =
       std::min_element(set, set + ways_, [](const Line& a, const Line& b) { return a.stamp < b.stamp; });
   victim = *oldest;
-  *oldest = Line{line, ++clock_, 0, 0, 0};
+  *oldest = Line{line, ++clock_, 0, 0, 0, 0};
   return oldest;
 }
 
@@ -205,6 +205,19 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
   return done;
 }
 
+// Sectors written in part are read, merged and written back, for their error-correcting code; one that is still being
+// merged takes longer.
+u32 MemorySystem::write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const {
+  const u32 sectors = count(request.sectors);
+  if (request.kind != RequestKind::Write) {
+    return params_.atomic_base_256 + sectors * params_.atomic_sector_256 +
+           (request.passes - 1u) * params_.atomic_pass_256;
+  }
+  if (request.bytes >= sectors * kSectorBytes) return sectors * params_.l2_write_sector_256;
+  const bool again = line != nullptr && line->patched + params_.l2_merge_cycles > base_ + at;
+  return sectors * (again ? params_.l2_merging_sector_256 : params_.l2_partial_sector_256);
+}
+
 // Writes, reductions and atomics are done at home; copies elsewhere are dropped.
 Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle at, u32 near) {
   const u32 sectors = count(request.sectors);
@@ -216,11 +229,9 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
       copy->valid &= static_cast<u8>(~request.sectors);
   }
   counts_.l2_sectors += sectors;
-  const u32 cost = atomic ? params_.atomic_base_256 + sectors * params_.atomic_sector_256 +
-                                (request.passes - 1u) * params_.atomic_pass_256
-                          : sectors * params_.l2_write_sector_256;
-  const Cycle done = slices_[home.slice].book(at, cost);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
+  const u32 cost = write_cost(request, line, at);
+  const Cycle done = slices_[home.slice].book(at, cost);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   Cycle ready = done;
@@ -228,6 +239,7 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
     ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
   line->valid |= request.sectors;
   line->dirty |= request.sectors;
+  if (!atomic && request.bytes < sectors * kSectorBytes) line->patched = base_ + done;
   if (L2Tags::Line* old = partitions_[home.partition].oldest_dirty(request.line, dirty_limit_)) {
     write_back(old->tag, old->dirty, done);
     old->dirty = 0;

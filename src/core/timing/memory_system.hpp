@@ -27,6 +27,7 @@ class L2Tags {
     u8 valid = 0;
     u8 dirty = 0;
     u64 ready = 0;  // when data on its way from DRAM is there, counted over all launches
+    u64 patched = 0;  // when a sector was last written in part, counted the same way
   };
   L2Tags(u64 bytes, u32 ways);
 
@@ -88,6 +89,7 @@ class MemorySystem {
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Underway& underway(u32 gpc, u64 line);
+  u32 write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const;
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);

@@ -76,6 +76,7 @@ constexpr std::array kFields = {
     FIELD(l2_granule_bits),
     FIELD(l2_sector_256),
     FIELD(l2_write_sector_256),
+    FIELD(l2_partial_sector_256), FIELD(l2_merging_sector_256), FIELD(l2_merge_cycles),
     FIELD(l2_fabric_latency),
     FIELD(l2_dirty_percent),
     FIELD(l2_queue_cycles),

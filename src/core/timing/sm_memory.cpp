@@ -238,7 +238,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
 }
 
 // A store to sectors that an earlier one is still taking to L2 goes with it.
-bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
+bool TimedSm::join_store(const LineShare& share, u32 bytes, Cycle leaves) {
   const std::size_t newest = requests_.size();
   for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
     Request& request = requests_[i - 1];
@@ -246,6 +246,7 @@ bool TimedSm::join_store(const LineShare& share, Cycle leaves) {
         request.time + kJoinStoreCycles < leaves)
       continue;
     request.sectors |= share.sectors;
+    request.bytes = static_cast<u8>(std::min<u32>(request.bytes + bytes, kLineBytes));
     return true;
   }
   return false;
@@ -270,12 +271,15 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
         line->written |= share.sectors;
         if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
       }
-      if (join_store(share, at + i + params_.l1_miss_latency)) continue;
+      if (join_store(share, static_cast<u32>(access_bytes / coalesced_.count),
+                     at + i + params_.l1_miss_latency))
+        continue;
     }
     const u64 cost = std::max({u64{sectors} * params_.store_sector_256, u64{params_.store_line_256},
                                access_bytes * 256 / (coalesced_.count * params_.store_port_bytes)});
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
     send(out, share, kind, token);
+    requests_.back().bytes = static_cast<u8>(std::min<u64>(access_bytes / coalesced_.count, kLineBytes));
     ++warp.acks;
     ++open_acks_;
   }

@@ -23,6 +23,7 @@ struct Request {
   u8 sectors = 0;  // mask of the line's four
   RequestKind kind = RequestKind::Read;
   u8 passes = 1;  // atomics: the most lanes on one word
+  u8 bytes = 0;   // writes: bytes of the line that are written, at most
 };
 
 // The answer: when a read's data is back in the SM, or when a write was taken by L2.

@@ -13,14 +13,23 @@ from warpath.errors import FormatError, UsageError
 
 _COPY, _SET, _KERNEL = 1, 2, 10
 _NAME_AT = 104
-_UNITS = {"ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9}
+_UNITS = {
+    "ns": 1.0,
+    "nsecond": 1.0,
+    "us": 1e3,
+    "usecond": 1e3,
+    "ms": 1e6,
+    "msecond": 1e6,
+    "s": 1e9,
+    "second": 1e9,
+}
 _DURATION = "gpu__time_duration"
 _COLUMNS = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One kernel as it was measured. `start_ns` is on CUPTI's clock, 0 from Nsight Compute; `metrics` by ncu's names."""
+    """One kernel as measured. `start_ns` is on CUPTI's clock, 0 from Nsight Compute; `metrics` by ncu's names."""
 
     source: str
     kernel: str
@@ -64,7 +73,9 @@ def read_ncu(path: Path) -> list[Measured]:
     lines = text.splitlines()
     first = next((i for i, line in enumerate(lines) if '"Metric Name"' in line), None)
     if first is None:
-        raise FormatError(f"{path} is no CSV of Nsight Compute: no line has the column \"Metric Name\" (use `ncu --csv`)")
+        raise FormatError(
+            f'{path} is no CSV of Nsight Compute: no line has the column "Metric Name" (use `ncu --csv`)'
+        )
     rows = list(csv.DictReader(lines[first:]))
     missing = [name for name in _COLUMNS if name not in (rows[0] if rows else {})]
     if missing:
@@ -88,7 +99,9 @@ def _launches(rows: Iterable[dict[str, str]], path: Path) -> Iterator[Measured]:
             if row["Metric Name"].startswith(_DURATION) or row["Metric Name"] == "Duration":
                 unit = row["Metric Unit"]
                 if unit not in _UNITS:
-                    raise FormatError(f"{path}: launch {ident} has a duration in {unit!r}, which is no unit of time")
+                    raise FormatError(
+                        f"{path}: launch {ident} has a duration in {unit!r}, which is no unit of time"
+                    )
                 duration = value * _UNITS[unit]
         yield Measured(
             "Nsight Compute",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from warpath.capture import log, tables
 from warpath.capture.tables import Value
@@ -45,8 +45,6 @@ class Ioctl:
         """The resource manager's own status, None where there is none."""
         value = (self.fields or {}).get("status")
         return value if isinstance(value, int) else None
-
-
 
 
 def pair(records: Sequence[log.Record], branch: int) -> Iterator[Ioctl]:

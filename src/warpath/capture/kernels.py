@@ -34,8 +34,10 @@ class Named:
 
     @classmethod
     def from_json(cls, row: dict[str, Any]) -> Named:
-        """From a log's facts; KeyError or TypeError when it is something else."""
-        return cls(**{**row, "params": tuple((int(a), int(b)) for a, b in row["params"])})
+        """From a log's facts; KeyError, TypeError or ValueError when it is something else."""
+        numbers = {name: int(row[name]) for name in ("va", "code_bytes", "registers", "param_base")}
+        params = tuple((int(offset), int(size)) for offset, size in row["params"])
+        return cls(name=str(row["name"]), mangled=str(row["mangled"]), params=params, **numbers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,9 @@ def cubins(path: Path) -> list[Cubin]:
             return [Cubin(data, str(path))]
         else:
             bins = fatbin.from_elf(data, str(path))
-        return [Cubin(m.payload(), f"{path} sm_{m.sm}") for each in bins for m in each.members if m.kind == "elf"]
+        return [
+            Cubin(m.payload(), f"{path} sm_{m.sm}") for each in bins for m in each.members if m.kind == "elf"
+        ]
     except (OSError, WarpathError):
         return []
 

@@ -15,6 +15,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from warpath.capture.records import (
+    Activity,
+    Block,
+    Call,
+    Close,
+    DoorbellRead,
+    Dup,
+    Exit,
+    Facts,
+    Head,
+    IoctlEnd,
+    IoctlStart,
+    Map,
+    Memory,
+    Name,
+    Note,
+    Open,
+    Process,
+    Record,
+    Region,
+    Ring,
+    Rung,
+    Unmap,
+)
 from warpath.errors import FormatError, UsageError
 
 MAGIC = b"WARPATH\x00TRACE\x00\x00\x00"
@@ -28,242 +52,6 @@ _STEP = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """Where and when a record was written: its place in the file, monotonic ns, process and thread."""
-
-    index: int
-    offset: int
-    time_ns: int
-    pid: int
-    tid: int
-
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """A process starts (or, `forked`, goes on as a copy). `tracer` and `seccomp` are what /proc says of it."""
-
-    head: Head
-    parent: int
-    forked: bool
-    tracer: int
-    seccomp: int
-    wall_ns: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Open:
-    """A device file or driver file was opened; `fd` is -1 and `error` an errno when that failed."""
-
-    head: Head
-    fd: int
-    error: int
-    flags: int
-    device: int
-    path: str
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """A device file's descriptor was closed."""
-
-    head: Head
-    fd: int
-
-
-@dataclass(frozen=True, slots=True)
-class Dup:
-    """A device file's descriptor was duplicated."""
-
-    head: Head
-    old: int
-    new: int
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Memory that an ioctl uses. `state`: 0 all of it, 1 not readable to its end, 2 its size is an assumption, 3 cut."""
-
-    address: int
-    state: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class IoctlStart:
-    """An ioctl is about to be made; `number` counts those of this process."""
-
-    head: Head
-    number: int
-    request: int
-    argument: int
-    fd: int
-    device: int
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class IoctlEnd:
-    """The same ioctl came back after `duration_ns` with `result` (and errno `error`)."""
-
-    head: Head
-    number: int
-    duration_ns: int
-    result: int
-    error: int
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Map:
-    """A device file was mapped; `handle` is the resource manager's object when it is known, else 0."""
-
-    head: Head
-    address: int
-    length: int
-    offset: int
-    fd: int
-    protection: int
-    flags: int
-    error: int
-    handle: int
-    device: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unmap:
-    """Such a mapping went away."""
-
-    head: Head
-    address: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A doorbell page is trapped from now on; `real` is where it was moved."""
-
-    head: Head
-    index: int
-    handle: int
-    address: int
-    real: int
-    length: int
-
-
-@dataclass(frozen=True, slots=True)
-class Ring:
-    """A store to a doorbell page. `state`: 0 ok, 1 the value is no channel's token, 2 the channel's USERD is not mapped,
-    3 not readable, 4 its GP_PUT lies outside the ring.
-    """
-
-    head: Head
-    number: int
-    region: int
-    offset: int
-    value: int
-    state: int
-    client: int
-    handle: int
-    ring: int
-    userd: int
-    entries: int
-    put_before: int
-    put_after: int
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Memory copied at a ring. `why`: 1 ring entries, 2 pushbuffer, 3 what a copy reads. Shorter than `asked` when the rest
-    could not be read.
-    """
-
-    head: Head
-    ring: int
-    why: int
-    state: int
-    address: int
-    asked: int
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """The store of ring `ring` reached the GPU, `spent_ns` after the program made it."""
-
-    head: Head
-    ring: int
-    spent_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class DoorbellRead:
-    """A load from a doorbell page."""
-
-    head: Head
-    region: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """What driver function calls with this index are to."""
-
-    head: Head
-    index: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A driver API call begins or `ends`; `instructions` is the thread's count so far, 0 where it is not available."""
-
-    head: Head
-    index: int
-    ends: bool
-    result: int
-    instructions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something the recorder could not do."""
-
-    head: Head
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """A process ended in order, after `records` records."""
-
-    head: Head
-    records: int
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """One activity record of CUPTI: the part that its versions share, and for kernels the name."""
-
-    head: Head
-    data: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What `warpath trace` itself found out, before or after the program ran: driver, GPU, times, kernels by address."""
-
-    head: Head
-    values: dict[str, Any]
-
-
-Record = (
-    Process | Open | Close | Dup | IoctlStart | IoctlEnd | Map | Unmap | Region | Ring | Memory | Rung | DoorbellRead | Name
-    | Call | Note | Exit | Activity | Facts
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
 class Log:
     """A whole log. `truncated` is the offset of a record that was cut short at the end, None when there is none."""
 
@@ -271,7 +59,9 @@ class Log:
     start_ns: int
     records: Sequence[Record]
     truncated: int | None = None
-    unknown: dict[int, int] = field(default_factory=dict[int, int])  # kinds of records this version has no name for
+    unknown: dict[int, int] = field(
+        default_factory=dict[int, int]
+    )  # kinds of records this version has no name for
 
 
 def header(wall_ns: int, start_ns: int) -> bytes:
@@ -286,7 +76,7 @@ def facts(values: dict[str, Any], time_ns: int) -> bytes:
 
 
 def read(path: Path) -> Log:
-    """The log in a file, which may be packed with xz; UsageError when it cannot be read, FormatError when it is no log."""
+    """The log in a file, packed with xz or not; UsageError when it cannot be read, FormatError when it is none."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -297,7 +87,8 @@ def read(path: Path) -> Log:
 def _unpack(data: bytes, name: str) -> bytes:
     if not data.startswith(_XZ):
         return data
-    unpacker, parts, size = lzma.LZMADecompressor(memlimit=256 << 20), [], 0
+    unpacker, size = lzma.LZMADecompressor(memlimit=256 << 20), 0
+    parts: list[bytes] = []
     try:
         while not unpacker.eof and size <= MOST_BYTES:
             part = unpacker.decompress(data, _STEP)
@@ -319,7 +110,9 @@ def parse(data: bytes, name: str = "log") -> Log:
         raise FormatError(f"{name} is no recording of `warpath trace`: it does not start with its mark")
     _, version, start, wall_ns, start_ns = HEADER.unpack_from(data)
     if version != VERSION:
-        raise FormatError(f"{name}: version {version} of the log format; this warpath reads version {VERSION}")
+        raise FormatError(
+            f"{name}: version {version} of the log format; this warpath reads version {VERSION}"
+        )
     if not HEADER.size <= start <= len(data):
         raise FormatError(f"{name}: a file header of {start} bytes in a file of {len(data)}")
     records: list[Record] = []

@@ -192,7 +192,9 @@ def _play(gpu: ModelGpu, memory: Any, submission: Submission, known: set[int]) -
     for segment in submission.segments:
         if isinstance(segment.entry, Entry):
             if segment.problem:
-                raise UsageError(f"a segment of doorbell {ring.number} is not in the recording: {segment.problem}")
+                raise UsageError(
+                    f"a segment of doorbell {ring.number} is not in the recording: {segment.problem}"
+                )
             memory.write(segment.entry.va, segment.data)
         memory.write(ring.ring + gpfifo.ENTRY_BYTES * segment.index, segment.raw)
     memory.write(ring.userd + gpfifo.USERD_GP_PUT, ring.put_after.to_bytes(4, "little"))

@@ -70,7 +70,9 @@ def find_cupti() -> Path:
     for place in places:
         if (place / _CUPTI).exists():
             return place / _CUPTI
-    raise UsageError(f"--measure needs {_CUPTI}: pip install nvidia-cuda-cupti, or install the CUDA toolkit's CUPTI")
+    raise UsageError(
+        f"--measure needs {_CUPTI}: pip install nvidia-cuda-cupti, or install the CUDA toolkit's CUPTI"
+    )
 
 
 def check_machine() -> None:
@@ -95,9 +97,13 @@ def check_program(word: str) -> Path:
     path = Path(found).resolve()
     mode = path.stat().st_mode
     if mode & (stat.S_ISUID | stat.S_ISGID):
-        raise UsageError(f"{word} changes its user or group when it runs: the recorder cannot be preloaded into it")
+        raise UsageError(
+            f"{word} changes its user or group when it runs: the recorder cannot be preloaded into it"
+        )
     if _is_static(path.read_bytes()[:4096]):
-        raise UsageError(f"{word} is statically linked: its system calls do not go through libc, so nothing can be recorded")
+        raise UsageError(
+            f"{word} is statically linked: its system calls do not go through libc, so nothing can be recorded"
+        )
     return path
 
 
@@ -137,13 +143,21 @@ def record(what: Recording, library: Path) -> int:
     _append(what.output, values, end)
     trace = Trace(log.read(what.output))
     if not any(isinstance(each, log.Process) for each in trace.log.records):
-        raise UsageError(
-            f"the recorder was not loaded into {what.program[0]}: it is no dynamically linked program, or it clears "
-            "LD_PRELOAD before it starts one"
-        )
+        raise UsageError(_why_not(what.program[0], trace))
     named = trace.find_kernels([path])
     _append(what.output, {"kernels": [each.to_json() for each in named]}, end)
     return code
+
+
+def _why_not(program: str, trace: Trace) -> str:
+    """Why nothing was recorded: what the recorder says, or that it never ran."""
+    notes = [record.text for record in trace.log.records if isinstance(record, log.Note)]
+    if notes:
+        return f"{program}: {notes[0]}"
+    return (
+        f"the recorder was not loaded into {program}: it is no dynamically linked program, or it clears LD_PRELOAD "
+        "before it starts one"
+    )
 
 
 def _append(path: Path, values: dict[str, Any], time_ns: int) -> None:
@@ -157,7 +171,9 @@ def _run(what: Recording, library: Path, driver: str) -> int:
         try:
             code = process.wait()
             return 128 - code if code < 0 else code
-        except KeyboardInterrupt:  # the program got the signal, too: what it does about it is its own business
+        except (
+            KeyboardInterrupt
+        ):  # the program got the signal, too: what it does about it is its own business
             continue
 
 

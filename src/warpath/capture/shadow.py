@@ -55,7 +55,7 @@ class Shadow:
 
 
 class Ranges:
-    """Address ranges that may be asked which of them holds an address; later ones win over earlier ones they overlap."""
+    """Address ranges that can be asked which of them holds an address; later ones win over those they overlap."""
 
     def __init__(self) -> None:
         self._starts: list[int] = []

@@ -154,7 +154,11 @@ def _segments(ring: log.Ring, copied: Sequence[log.Memory], state: DecoderState)
                 continue
             data = b""
             if isinstance(entry, Entry):
-                while len(data) < entry.dwords * 4 and at < len(pieces) and pieces[at].address == entry.va + len(data):
+                while (
+                    len(data) < entry.dwords * 4
+                    and at < len(pieces)
+                    and pieces[at].address == entry.va + len(data)
+                ):
                     data += pieces[at].data
                     at += 1
             yield _segment(index, raw, entry, data, state)
@@ -167,7 +171,9 @@ def _segment(
     if isinstance(entry, ControlEntry):
         return Segment(index, raw, entry, b"", (), "")
     if len(data) < entry.dwords * 4:
-        return Segment(index, raw, entry, data, (), f"only {len(data)} of {entry.dwords * 4} bytes could be read")
+        return Segment(
+            index, raw, entry, data, (), f"only {len(data)} of {entry.dwords * 4} bytes could be read"
+        )
     try:
         return Segment(index, raw, entry, data, tuple(decode(data, state)), "")
     except FormatError as error:

@@ -63,7 +63,9 @@ def decode(structure: str | None, data: bytes, branch: int) -> dict[str, Value] 
     _, _, size, fields = fitting[0]
     if size > len(data):
         return None
-    return {row[0]: _value(data[row[1] : row[1] + row[2]], row[3] if len(row) > 3 else None) for row in fields}
+    return {
+        row[0]: _value(data[row[1] : row[1] + row[2]], row[3] if len(row) > 3 else None) for row in fields
+    }
 
 
 def _value(raw: bytes, form: int | str | None) -> Value:

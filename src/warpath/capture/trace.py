@@ -20,7 +20,13 @@ from warpath.command import constbank
 from warpath.errors import FormatError, WarpathError
 
 DEFAULT_BRANCH = 580  # of recordings that do not say their driver
-_ENDS = ("cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset", "cuCtxDestroy", "cuLibraryUnload", "cuModuleUnload")
+_ENDS = (
+    "cuDevicePrimaryCtxRelease",
+    "cuDevicePrimaryCtxReset",
+    "cuCtxDestroy",
+    "cuLibraryUnload",
+    "cuModuleUnload",
+)
 _LOADS = ("cuLibraryLoad", "cuModuleLoad", "cuLibraryGet", "cuModuleGet")
 _FACTS: dict[str, type] = {
     "driver": str,
@@ -135,11 +141,16 @@ class Trace:
         return {named.va: named for named in found}
 
     def kernel_of(self, launch: Launch) -> Named | None:
-        """The kernel of a launch. A tool's stub in front of it (CUPTI's) leaves the kernel's address in constant bank 0."""
+        """The kernel of a launch; CUPTI's stub in front of it leaves the kernel's address in constant bank 0."""
         if launch.work is None:
             return None
         found = self.named.get(launch.work.program_va)
-        if found is None and launch.constants is not None and launch.qmd is not None and launch.qmd.has("SASS_VERSION"):
+        if (
+            found is None
+            and launch.constants is not None
+            and launch.qmd is not None
+            and launch.qmd.has("SASS_VERSION")
+        ):
             version = launch.qmd.get("SASS_VERSION")
             address = _program_address(f"sm_{version >> 4}{version & 15}", launch.constants)
             found = self.named.get(address)
@@ -162,9 +173,10 @@ class Trace:
         }
         found: list[tuple[int, int]] = []
         for record in self.log.records:
-            if isinstance(record, log.Map) and not record.error:
-                if record.device == ioctls.CONTROL_FILE or (record.head.pid, record.handle) in system:
-                    found.append((record.address, record.length))
+            if not isinstance(record, log.Map) or record.error:
+                continue
+            if record.device == ioctls.CONTROL_FILE or (record.head.pid, record.handle) in system:
+                found.append((record.address, record.length))
         for ioctl in self.ioctls:
             fields = ioctl.fields or {}
             start, limit = fields.get("pMemory"), fields.get("limit")
@@ -239,7 +251,10 @@ class Trace:
                 spans.add(load.ring.head.time_ns, 1)
                 continue
             call = self.calls[index]
-            spans.add(call.start_ns, launched.get(index, min(call.end_ns, load.ring.head.time_ns + 1)) - call.start_ns)
+            spans.add(
+                call.start_ns,
+                launched.get(index, min(call.end_ns, load.ring.head.time_ns + 1)) - call.start_ns,
+            )
         for call in self.calls:
             if call.depth == 0 and call.name.startswith(_LOADS):
                 spans.add(call.start_ns, max(call.duration_ns, 1))

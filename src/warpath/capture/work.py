@@ -106,7 +106,9 @@ class Interpreter:
 
     def __init__(self) -> None:
         self.memory = Shadow()
-        self._state: dict[tuple[int, int], dict[str, int]] = {}  # (token, subchannel) -> last value of each method
+        self._state: dict[
+            tuple[int, int], dict[str, int]
+        ] = {}  # (token, subchannel) -> last value of each method
         self._inline: dict[tuple[int, int], tuple[int, bytearray]] = {}  # -> bytes to come, bytes so far
         self._slots: dict[int, _Slot] = {}
         self._qmd_words: dict[tuple[int, int], dict[int, int]] = {}
@@ -178,7 +180,10 @@ class Interpreter:
         if fields.get("DATA_TRANSFER_TYPE") not in (None, "NONE"):
             yield self._transfer(where, fields, state)
         if fields.get("SEMAPHORE_TYPE") not in (None, "NONE"):
-            va, payload = _address(state, "SET_SEMAPHORE_A", "SET_SEMAPHORE_B"), state.get("SET_SEMAPHORE_PAYLOAD", 0)
+            va, payload = (
+                _address(state, "SET_SEMAPHORE_A", "SET_SEMAPHORE_B"),
+                state.get("SET_SEMAPHORE_PAYLOAD", 0),
+            )
             yield Semaphore(where, "copy", False, va, payload)
 
     def _transfer(self, where: Where, fields: Mapping[str, str], state: dict[str, int]) -> Copy:
@@ -355,5 +360,3 @@ def interpret(submissions: Iterator[Submission]) -> Iterator[Work]:
     by_process: dict[int, Interpreter] = {}
     for submission in submissions:
         yield from by_process.setdefault(submission.ring.head.pid, Interpreter()).submission(submission)
-
-

@@ -10,16 +10,19 @@ from typing import Any
 
 from warpath.check import hang, slices, text
 from warpath.check.describe import RACES, Describer
+from warpath.report.recorder import Names
 from warpath.report.model import AllocationInfo, Fault
 from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
 from warpath.check.suppress import Rule, split
 from warpath.driver.context import Driver
+from warpath.driver.error import CudaError
 from warpath.frontend.core_api import Core
 from warpath.frontend.launch import Launch
 from warpath.host.session import Runtime
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 _FREES = ("cudaFree", "cuMemFree_v2", "cudaFreeHost", "cuMemFreeHost", "cudaFreeAsync", "cuMemFreeAsync")
+_NO_REGISTER = 0xFFFF_FFFF
 _STEP = 1_000_000  # warp instructions between looks at a running grid
 
 
@@ -67,6 +70,7 @@ class Watch:
         self.history = History(lambda: runtime.calls, quarantine="memcheck" in self._tools)
         self._describe = Describer(driver, self.history, _CallNames(runtime))
         driver.space.watcher = self.history
+        runtime.on_error = self._refused
         if "memcheck" in self._tools:
             driver.space.padding = PADDING_BYTES
         if self._tools:
@@ -77,6 +81,12 @@ class Watch:
                 initialized="initcheck" in self._tools,
                 constants="memcheck" in self._tools,
             )
+
+    def _refused(self, call: str, error: CudaError) -> None:
+        """A launch that was not even tried: say why, with the numbers, once."""
+        if "aunch" not in call or not error.detail or self._driver.sticky_error is not None:
+            return
+        self._runtime.complain(f"{call} was refused with error {error.code.value} ({error.code.name}): {error.detail}")
 
     # What the model GPU tells
 
@@ -97,6 +107,7 @@ class Watch:
         self._steps = 0
         self._counts = ()
         if self._checker is not None:
+            self._checker.name_masks(self._masks(launch))
             grid.watch(self._checker)
 
     def on_step(self, launch: Launch, grid: Any) -> None:
@@ -124,7 +135,7 @@ class Watch:
             self._checked(launch, self._checker.findings(grid))
             if not self._checker.complete:
                 self._say("launch touched more memory than the race check follows; what is beyond was not checked")
-        if launch.fault is not None:
+        if launch.fault is not None and launch.fault["kind"] != "unsupported_instruction":
             kind = launch.fault["kind"]
             lines = self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
             self._add(self._describe.fault(launch, launch.fault, lines))
@@ -189,6 +200,17 @@ class Watch:
 
     def _say(self, message: str) -> None:
         print(f"warpath: {message}", file=sys.stderr, flush=True)
+
+    def _masks(self, launch: Launch) -> list[tuple[int, int]]:
+        """(instruction, register) of the kernel's *_sync functions: the compiler notes where their masks are."""
+        place = Names(self._driver).place(launch.work.program_va)
+        if place is None:
+            return []
+        words = {attribute.name: attribute.words for attribute in place.kernel.attributes}
+        offsets, registers = words.get("COOP_GROUP_INSTR_OFFSETS", ()), words.get("COOP_GROUP_MASK_REGIDS", ())
+        start = place.va - place.base
+        known = zip(offsets, registers, strict=False)
+        return [((start + offset) // 16, word & 0xFFFF) for offset, word in known if word != _NO_REGISTER]
 
     def _made(self, grid: Any, record: Mapping[str, Any]) -> list[str]:
         return slices.explain(grid.text, int(record.get("pc", 0)) // 16) if record.get("size") else []

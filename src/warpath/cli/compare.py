@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
     left, right = report_json.read(args.left), report_json.read(args.right)
     found = [compare(a, b) for a, b in pairs(left, right)]
     if not found:
-        raise UsageError(f"no kernel was launched in both: {_kernels(left)} in one, {_kernels(right)} in the other")
+        raise UsageError(
+            f"no kernel was launched in both: {_kernels(left)} in one, {_kernels(right)} in the other"
+        )
     out = console()
     out.print(Text(f"A: {_title(args.left, left)}"))
     out.print(Text(f"B: {_title(args.right, right)}"))
@@ -62,7 +64,8 @@ def _print(out: Console, one: Comparison, everything: bool) -> None:
     out.print()
     out.print(Text(f"{one.left.kernel}: launch {one.left.index} of A, {one.right.index} of B", style="bold"))
     a, b = one.left.submission, one.right.submission
-    out.print(Text(f"  segment of {a.pushbuffer_dwords} dwords, {b.pushbuffer_dwords} dwords; QMD {a.qmd_version}, {b.qmd_version}"))
+    sizes = f"{a.pushbuffer_dwords} dwords, {b.pushbuffer_dwords} dwords"
+    out.print(Text(f"  segment of {sizes}; QMD {a.qmd_version}, {b.qmd_version}"))
     for title, rows in (("methods", one.methods), ("QMD fields", one.qmd), ("constant bank 0", one.bank)):
         _section(out, title, rows, everything)
 

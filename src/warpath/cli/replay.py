@@ -24,10 +24,14 @@ MOST_COPIES = 16
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.add_argument("recording", metavar="FILE", type=Path, help="a recording of `warpath trace --with-memory`")
+    parser.add_argument(
+        "recording", metavar="FILE", type=Path, help="a recording of `warpath trace --with-memory`"
+    )
     parser.add_argument("--gpu", metavar="NAME", help="board (default: the one that was recorded)")
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
-    parser.add_argument("--to-host", metavar="FILE", type=Path, help="write the bytes that copies brought to the host")
+    parser.add_argument(
+        "--to-host", metavar="FILE", type=Path, help="write the bytes that copies brought to the host"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,15 +14,30 @@ from warpath.errors import UsageError
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options; the program and its arguments follow `--`."""
     parser.usage = "warpath trace [options] -- PROG [ARGS]\n       warpath trace --show FILE [options]"
-    parser.add_argument("--show", metavar="FILE", type=Path, help="decode this recording instead of making one")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, default=Path("warpath.trace"), help="recording (default: %(default)s)"
+        "--show", metavar="FILE", type=Path, help="decode this recording instead of making one"
     )
-    parser.add_argument("--no-doorbell", action="store_true", help="leave the doorbell alone: ioctls and calls only")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=Path,
+        default=Path("warpath.trace"),
+        help="recording (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-doorbell", action="store_true", help="leave the doorbell alone: ioctls and calls only"
+    )
     parser.add_argument("--no-calls", action="store_true", help="do not record driver API calls")
-    parser.add_argument("--with-memory", action="store_true", help="also record what copies read from the host")
-    parser.add_argument("--measure", action="store_true", help="add kernel times from CUPTI, whose own work is recorded, too")
-    parser.add_argument("--overhead", action="store_true", help="run the program once more, untraced, and compare")
+    parser.add_argument(
+        "--with-memory", action="store_true", help="also record what copies read from the host"
+    )
+    parser.add_argument(
+        "--measure", action="store_true", help="add kernel times from CUPTI, whose own work is recorded, too"
+    )
+    parser.add_argument(
+        "--overhead", action="store_true", help="run the program once more, untraced, and compare"
+    )
     parser.add_argument("--quiet", action="store_true", help="record only; show nothing")
     parser.add_argument("--ncu", metavar="FILE", type=Path, help="add what `ncu --csv` measured")
     parser.add_argument(
@@ -106,7 +121,10 @@ def _measurements(path: Path) -> int:
         grid, block = "x".join(map(str, measured.grid)), "x".join(map(str, measured.block))
         out.print(f"launch {index}: {measured.kernel} <<<{grid}, {block}>>>", markup=False)
         if measured.duration_ns:
-            out.print(f"  duration {format_duration_ns(measured.duration_ns)} (measured, Nsight Compute)", markup=False)
+            out.print(
+                f"  duration {format_duration_ns(measured.duration_ns)} (measured, Nsight Compute)",
+                markup=False,
+            )
         for name, value in measured.metrics.items():
             out.print(f"  {name} = {value:g}", markup=False)
     return 0

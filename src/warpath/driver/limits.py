@@ -101,7 +101,19 @@ def _check_resources(function: Function, configuration: Configuration, gpu: Gpu)
     if _by_registers(kernel, sm, configuration.threads) == 0:
         refusal = occupancy(sm, configuration.threads, kernel.registers).refusal
         fits = max_threads(kernel, sm)
-        raise CudaError(Error.LAUNCH_OUT_OF_RESOURCES, f"{refusal}; blocks of up to {fits} threads would fit")
+        keep = _registers_for(sm, configuration.threads)
+        raise CudaError(
+            Error.LAUNCH_OUT_OF_RESOURCES,
+            f"{refusal}; blocks of up to {fits} threads would fit, and __launch_bounds__({configuration.threads}) "
+            f"makes the compiler keep to {keep} registers",
+        )
+
+
+def _registers_for(sm: Sm, threads: int) -> int:
+    """Most registers per thread with which a block of this size fits."""
+    return max(
+        (count for count in range(8, 256, 8) if occupancy(sm, threads, count).limits["registers"]), default=0
+    )
 
 
 def _check_shared(function: Function, configuration: Configuration, gpu: Gpu) -> None:

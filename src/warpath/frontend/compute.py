@@ -54,6 +54,8 @@ class ComputeEngine(InlineEngine):
             "SEND_SIGNALING_PCAS_B": self._pcas,
             "SEND_SIGNALING_PCAS2_B": self._pcas2,
             "LOAD_INLINE_QMD_DATA": self._inline_data,
+            "CALL_MME_MACRO": self._call_macro,
+            "CALL_MME_DATA": self._repeat,
             "SET_REPORT_SEMAPHORE_D": self._report,
             "REPORT_SEMAPHORE_EXECUTE": self._report_execute,
             "SET_RENDER_ENABLE_C": lambda method: require(method, MODE="TRUE"),
@@ -129,6 +131,18 @@ class ComputeEngine(InlineEngine):
         va = (upper << 32 | self.value("SET_INLINE_QMD_ADDRESS_B")) << 8
         self.machine.memory.write(va, struct.pack(f"<{count}I", *words))
         return self._distributor.schedule(va, self._context(method), "inline", reload=True)
+
+    def _call_macro(self, method: Method) -> None:
+        """The driver's macro 0, as small memsets call it inside an inline copy (seen on an H200)."""
+        assert method.spec is not None
+        if method.spec.index != 0 or not self.expects_data:
+            raise UnsupportedError(f"class {method.class_id or 0:#06x}: {method.describe()} has no model")
+        self.state["CALL_MME_MACRO"] = method.value
+
+    def _repeat(self, method: Method) -> None:
+        """Its parameter: that many inline data words of one value."""
+        for _ in range(self.value("CALL_MME_MACRO")):
+            self.handlers["LOAD_INLINE_DATA"](method)
 
     def _invalidate(self, method: Method) -> None:
         if method.fields["INSTRUCTION"]:

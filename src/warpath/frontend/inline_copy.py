@@ -38,6 +38,11 @@ class InlineEngine(Engine):
         self._left = 0  # dwords to come
         self._method: Method | None = None
 
+    @property
+    def expects_data(self) -> bool:
+        """Whether data words of a LAUNCH_DMA are still to come."""
+        return self._left > 0
+
     def _launch(self, method: Method) -> None:
         require(method, DST_MEMORY_LAYOUT="PITCH", INTERRUPT_TYPE="NONE")
         if self._left:

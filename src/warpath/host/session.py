@@ -101,6 +101,7 @@ class Runtime:
         self._active: list[Connection] = []  # connections whose calls are being served, innermost last
         self._unprinted: list[tuple[int, bytes]] = []
         self._detail = ""
+        self.on_error: Callable[[str, CudaError], None] | None = None  # told of every call that failed
 
     # What the server asks for.
 
@@ -290,6 +291,8 @@ class Runtime:
             return entry.handler(call, *arguments) or 0
         except CudaError as error:
             self._detail = error.detail
+            if self.on_error is not None:
+                self.on_error(call.name, error)
             return self._failed(call, error.code, entry.sets_error)
 
     def _need_context(self, call: Call) -> None:

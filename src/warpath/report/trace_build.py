@@ -331,6 +331,8 @@ def _undecoded(trace: Trace) -> Undecoded:
 def _notes(trace: Trace) -> list[str]:
     notes = list(dict.fromkeys(r.text for r in trace.log.records if isinstance(r, log.Note)))
     processes = [r for r in trace.log.records if isinstance(r, log.Process)]
+    if not any(record.fd >= 0 for record in _opens(trace)):
+        notes.append("the program opened no device file of an NVIDIA driver")
     if any(p.tracer for p in processes):
         notes.append(
             "a debugger or tracer was attached: it sees the recorder's single steps, which are slow under it"

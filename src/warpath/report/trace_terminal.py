@@ -84,16 +84,19 @@ def _kinds(trace: TraceInfo) -> Iterator[str]:
 
 
 def _channels(trace: TraceInfo) -> Iterator[str]:
-    used = [channel for channel in trace.channels if channel.doorbells]
-    for channel in used:
+    busy = [channel for channel in trace.channels if channel.doorbells > 1]
+    once = sum(channel.doorbells == 1 for channel in trace.channels)
+    for channel in busy:
         phases = ", ".join(f"{count} in {name}" for name, count in channel.phases.items())
         token = "no token" if channel.token is None else f"token {channel.token:#x}"
         yield (
             f"{token}: {channel.doorbells} doorbells ({phases}), {channel.submitted} ring entries, "
             f"{format_bytes(channel.dwords * 4)}; {', '.join(channel.objects)}"
         )
-    if len(used) < len(trace.channels):
-        yield f"{len(trace.channels) - len(used)} more channels were made and not used"
+    if once:
+        yield f"{once} channels with one doorbell each"
+    if unused := len(trace.channels) - len(busy) - once:
+        yield f"{unused} channels without"
 
 
 def _transfers(trace: TraceInfo) -> Iterator[str]:
