@@ -13,7 +13,7 @@ import json
 import statistics
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +111,7 @@ class Comparer:
         if cache == "cold":
             top, share = _top(measured)
             own_top, own_share = _top(modelled)
-            row = Row(*list(asdict(row).values())[:5], top, share, own_top, own_share)
+            row = replace(row, top=top, top_share=share, modelled_top=own_top, modelled_share=own_share)
             self.counters += _compare(measured, modelled)
         self.rows.append(row)
 
@@ -121,7 +121,7 @@ def _top(metrics: dict[str, float]) -> tuple[str, float]:
     ratios = {
         name.removeprefix(_STALL[0]).removesuffix(_STALL[1]): value
         for name, value in metrics.items()
-        if name.startswith(_STALL[0]) and value is not None
+        if name.startswith(_STALL[0])
     }
     total = sum(ratios.values()) or 1.0
     ratios.pop("selected", None)
@@ -207,7 +207,7 @@ def summary(rows: list[Row], comparers: list[Comparer]) -> dict[str, float]:
 
 def main() -> int:
     """Run what is asked for; 1 when a case cannot run."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description="The model's clock against an H200.")
     parser.add_argument("cases", nargs="*", metavar="CASE")
     parser.add_argument("--json", type=Path, metavar="FILE")
     parser.add_argument(

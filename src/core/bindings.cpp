@@ -395,7 +395,8 @@ NB_MODULE(_core, m) {
       .def_prop_ro("notes", notes)
       .def_prop_ro("counters", counters)
       .def("groups", groups)
-      .def("text", [](const Grid& grid, u32 index) { return grid.program().text(index); }, "index"_a)
+      .def(
+          "text", [](const Grid& grid, u32 index) { return grid.program().text(index); }, "index"_a)
       .def_prop_ro("started", &Grid::started)
       .def_prop_ro("blocks", &Grid::blocks)
       .def("placement", [](const Grid& grid) {

@@ -131,6 +131,7 @@ class Note(TypedDict):
     address: int
     size: int
     access: str
+    count: int  # lanes of this instruction, over the whole grid
 
 class Group(TypedDict):
     """Lanes of a warp that stand together."""
@@ -195,8 +196,49 @@ class Grid:
     def groups(self) -> list[Group]:
         """Where the lanes of every resident CTA are."""
 
+    def watch(self, checker: Checker) -> None:
+        """Let `checker` see every instruction, on one host thread; before the first step."""
+
+    def text(self, index: int) -> str:
+        """The text of an instruction."""
+
+    @property
+    def started(self) -> int:
+        """Blocks that have been given to an SM so far."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+
     def placement(self) -> bytes:
         """The SM of each block in order, one little-endian u32 each."""
+
+class Checker:
+    """Watches grids: races, misused barriers and masks, reads of what nobody wrote, constants out of range.
+
+    What has been written to device memory is followed from its construction on, which must come before the first
+    allocation.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        races: bool = False,
+        sync: bool = False,
+        initialized: bool = False,
+        constants: bool = False,
+    ) -> None: ...
+    def name_masks(self, masks: Sequence[tuple[int, int]]) -> None:
+        """(instruction index, register) of *_sync functions and their masks, for the next grid."""
+
+    def findings(self, grid: Grid) -> list[dict[str, Any]]:
+        """What was found in the grid that was watched last: kind, space, site and other (as in Fault), address, size,
+        count, mask, and pairs of warps.
+        """
+
+    @property
+    def complete(self) -> bool:
+        """False when a grid touched more memory than the race check follows."""
 
 STALLS: tuple[str, ...]
 """Stall reasons in the order of the rows of `TimedGrid.result()["instructions"]["stalls"]`."""

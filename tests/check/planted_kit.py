@@ -41,12 +41,18 @@ class Checked:
     stderr: str
 
 
-def check(source: Path, generation: int, report: Path, *arguments: str, options: Sequence[str] = ()) -> Checked:
+def check(
+    source: Path, generation: int, report: Path, *arguments: str, options: Sequence[str] = ()
+) -> Checked:
     """Run the program under `warpath check`, built once for all generations."""
     program = build_for([source], list(BOARDS))
-    outcome = warpath("check", "--gpu", BOARDS[generation], "--json", report, *options, program, "--", *arguments)
+    outcome = warpath(
+        "check", "--gpu", BOARDS[generation], "--json", report, *options, program, "--", *arguments
+    )
     found = json.loads(report.read_text())
-    return Checked(found["faults"], [launch["kernel"] for launch in found["launches"]], outcome.code, outcome.stderr)
+    return Checked(
+        found["faults"], [launch["kernel"] for launch in found["launches"]], outcome.code, outcome.stderr
+    )
 
 
 def split(kernels: Sequence[str]) -> tuple[set[str], set[str]]:

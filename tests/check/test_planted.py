@@ -31,7 +31,7 @@ _KINDS = {
     "barrier_of_some": "barrier_exited mask_exited",
     "counts_differ": "barrier_count",
     "mask_without_caller": "mask_without_caller",
-    "mask_of_exited": "mask_exited",
+    "mask_of_others": "hang mask_exited",
     "global_never_written": "uninitialized_read",
     "shared_never_written": "uninitialized_read",
 }
@@ -70,6 +70,12 @@ def test_what_ends_the_context(kind: str, width: str, generation: int, tmp_path:
 @pytest.mark.parametrize(("kind", "width"), FATAL)
 def test_their_twins(kind: str, width: str, tmp_path: Path) -> None:
     checked = check(PLANTED / "fatal.cu", 89, tmp_path / "report.json", kind, width, "good")
+    assert (checked.faults, checked.code) == ([], 0), checked.stderr
+
+
+@pytest.mark.parametrize("generation", BOARDS)
+def test_threads_that_leave_early_are_not_missing(generation: int, tmp_path: Path) -> None:
+    checked = check(PLANTED / "early.cu", generation, tmp_path / "report.json")
     assert (checked.faults, checked.code) == ([], 0), checked.stderr
 
 

@@ -12,12 +12,15 @@ namespace {
 
 constexpr u32 kCompared = 4;  // bytes of an overwrite that are compared
 
-bool is_same_warp(const Stamp& a, const Stamp& b) { return a.cta == b.cta && a.thread / kLanes == b.thread / kLanes; }
+bool is_same_warp(const Stamp& a, const Stamp& b) {
+  return a.cta == b.cta && a.thread / kLanes == b.thread / kLanes;
+}
 
 }  // namespace
 
 template <class Address>
-void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKind kind, const Address& address) {
+void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKind kind,
+                     const Address& address) {
   if (space == Space::Local) return;
   CtaState& state = state_of(*warp_->cta);
   for_lanes(mask, [&](u32 lane) {
@@ -34,10 +37,10 @@ template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const R
 void Checker::initialized(CtaState& state, const LaneAccess& access) {
   const bool shared = access.space == Space::Shared;
   const u32 offset = static_cast<u32>(access.address);
-  if (access.kind != AccessKind::Write &&
-      (shared ? state.written.missing(offset, access.bytes) : written_.missing(access.address, access.bytes))) {
-    add(FindingKind::UninitializedRead, access.space, site(access.in, access.lane, access.kind), {}, access.address,
-        access.bytes, 0);
+  if (access.kind != AccessKind::Write && (shared ? state.written.missing(offset, access.bytes)
+                                                  : written_.missing(access.address, access.bytes))) {
+    add(FindingKind::UninitializedRead, access.space, site(access.in, access.lane, access.kind), {},
+        access.address, access.bytes, 0);
   }
   if (access.kind == AccessKind::Read) return;
   if (shared) {
@@ -55,13 +58,15 @@ void Checker::race(CtaState& state, const LaneAccess& access) {
   if (strong) synchronize(state, access);
   const u32 warp = warp_->id;
   Mark now;
-  now.stamp = {static_cast<u32>(state.block), warp * kLanes + access.lane, state.order.warps[warp].known[warp]};
+  now.stamp = {static_cast<u32>(state.block), warp * kLanes + access.lane,
+               state.order.warps[warp].known[warp]};
   now.index = access.in.index | (strong ? kStrong : 0);
   bool reported = false;
   cells->visit(offset, access.bytes, [&](Cell& cell) { visit_cell(state, access, cell, now, reported); });
 }
 
-void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now, bool& reported) {
+void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now,
+                         bool& reported) {
   const WarpClock& clock = state.order.warps[warp_->id];
   const auto collides = [&](const Mark& before) {
     if (!before.stamp.set() || (before.index & now.index & kStrong) != 0 || reported) return false;
@@ -73,8 +78,8 @@ void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, 
       overwrite(access, cell.write);
     } else {
       const Site here = site(access.in, access.lane, access.kind);
-      add(FindingKind::RaceReadAfterWrite, access.space, here, site_of(cell.write, AccessKind::Write), access.address,
-          access.bytes, 0);
+      add(FindingKind::RaceReadAfterWrite, access.space, here, site_of(cell.write, AccessKind::Write),
+          access.address, access.bytes, 0);
     }
     reported = true;
   }
@@ -89,7 +94,8 @@ void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, 
   cell.reads[0] = cell.reads[1] = {};
 }
 
-// Keeps the reads that a later write may race with: those that nothing orders before this one, of two warps if possible.
+// Keeps the reads that a later write may race with: those that nothing orders before this one, of two warps
+// if possible.
 void Checker::remember_read(CtaState& state, Cell& cell, const Mark& now) {
   const WarpClock& clock = state.order.warps[warp_->id];
   for (Mark& read : cell.reads) {

@@ -39,15 +39,16 @@ void Checker::classify(const Instr& in) {
   Role& role = roles_[in.index];
   if (atomic && text.find(".CAST") != text.npos) note_loop_loads(in);
   if (name == "EXIT") role = Role::Exit;
-  if (name == "NOP") role = Role::WarpSync;  // what __syncwarp() leaves where the warp is known to be together
+  if (name == "NOP")
+    role = Role::WarpSync;  // what __syncwarp() leaves where the warp is known to be together
   if (name == "WARPSYNC") role = Role::WarpMask;
   if (name == "MEMBAR") role = Role::Fence;
   if (name == "BAR") role = Role::Barrier;
   if (name == "LDC" && (tools_ & kCheckConstants) != 0) role = Role::Constant;
 }
 
-// Atomics that shared memory does not have are loops that the compiler makes: a load, then compare-and-swap. The load is
-// part of the atomic.
+// Atomics that shared memory does not have are loops that the compiler makes: a load, then compare-and-swap.
+// The load is part of the atomic.
 void Checker::note_loop_loads(const Instr& swap) {
   constexpr u32 kReach = 64;
   const std::string text = grid_->program().text(swap.index);
@@ -83,6 +84,7 @@ Checker::CtaState& Checker::state_of(const Cta& cta) {
   state.written.reset(shared);
   state.points.clear();
   for (Meeting& meeting : state.meetings) meeting = {};
+  state.exits.assign(cta.warps.size(), Row{});
   return state;
 }
 
@@ -133,12 +135,12 @@ void Checker::step(Warp& warp, const Instr* code, InstrCount* counts) {
   if (mask != 0) {
     if (role == Role::Barrier) arrive(state, in, mask);
     if (role == Role::Fence) state.order.fence(warp.id);
-    if (role == Role::WarpMask) warp_mask(in, mask);
+    if (role == Role::WarpMask) warp_mask(state, in, mask);
     if (role == Role::WarpSync || (role == Role::WarpMask && !is_shuffle(in))) state.order.sync(warp.id);
     if (role == Role::Constant) constant(in, mask);
   }
   execute(warp, code, counts);
-  if (role == Role::Exit && mask != 0) after_exit(mask);
+  if (role == Role::Exit && mask != 0) after_exit(state, in, mask);
   if (role == Role::Exit || role == Role::Barrier) after_barriers(state);
 }
 
@@ -150,7 +152,8 @@ void Checker::constant(const Instr& in, u32 mask) {
   for_lanes(mask, [&](u32 lane) {
     const u32 offset = index[lane] + static_cast<u32>(op.value);
     if (u64{offset} + in.aux <= size) return;
-    add(FindingKind::ConstantOutOfRange, Space::Constant, site(in, lane, AccessKind::Read), {}, offset, in.aux, 0);
+    add(FindingKind::ConstantOutOfRange, Space::Constant, site(in, lane, AccessKind::Read), {}, offset,
+        in.aux, 0);
   });
 }
 

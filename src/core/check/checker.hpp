@@ -1,4 +1,5 @@
-// Watches a grid while it runs, on one host thread: races, reads of what nobody wrote, misused barriers and masks.
+// Watches a grid while it runs, on one host thread: races, reads of what nobody wrote, misused barriers and
+// masks.
 #pragma once
 
 #include <array>
@@ -32,7 +33,8 @@ class Checker {
 
   // A grid is about to run; what was found in the last one is forgotten.
   void begin(const Grid& grid);
-  // Instructions of *_sync functions and the register that holds the mask, by instruction index; for the next grid.
+  // Instructions of *_sync functions and the register that holds the mask, by instruction index; for the next
+  // grid.
   void name_masks(std::vector<std::pair<u32, u32>> masks) { masks_ = std::move(masks); }
   // Device-side malloc() has handed out a block: who had it before does not matter.
   void allocated(u64 address, u64 size);
@@ -67,6 +69,7 @@ class Checker {
     WrittenBytes written;
     SyncPoints points;
     std::array<Meeting, kCtaBarriers> meetings;
+    std::vector<Row> exits;  // by warp: the instruction that ended each lane
   };
   // A write over another's, to be looked at when it is done: equal values do not matter.
   struct Overwrite {
@@ -102,11 +105,13 @@ class Checker {
   void arrive_at(CtaState& state, const Instr& in, u32 id, u32 lanes, u32 expected, bool waits);
   void after_barriers(CtaState& state);
   void completed(CtaState& state, u32 id);
-  void warp_mask(const Instr& in, u32 mask);
-  void after_exit(u32 gone);
+  void warp_mask(const CtaState& state, const Instr& in, u32 mask);
+  void after_exit(CtaState& state, const Instr& in, u32 gone);
+  static u32 passed_by(const CtaState& state, u32 warp, u32 lanes, u32 index);
   u32 launched(const Warp& warp) const;
   Site site(const Instr& in, u32 lane, AccessKind kind = AccessKind::None) const;
-  void add(FindingKind kind, Space space, const Site& site, const Site& other, u64 address, u32 size, u32 mask);
+  void add(FindingKind kind, Space space, const Site& site, const Site& other, u64 address, u32 size,
+           u32 mask);
   Site site_of(const Mark& mark, AccessKind kind) const;
 
   Memory& memory_;

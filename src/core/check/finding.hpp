@@ -46,8 +46,8 @@ struct Finding {
   Site other;  // the earlier one, for findings about two
   u64 address = 0;
   u32 size = 0;
-  u64 count = 0;  // how often
-  u32 mask = 0;   // lanes concerned, for findings about a warp
+  u64 count = 0;                        // how often
+  u32 mask = 0;                         // lanes concerned, for findings about a warp
   std::set<std::pair<u32, u32>> warps;  // pairs of warps (the smaller first), of one block
 };
 

@@ -1,10 +1,10 @@
 // Happens-before between the threads of a grid.
 //
-// A thread's clock is its warp's: the warp counts its synchronisations (an epoch each) and knows, for every warp of its
-// CTA, the last epoch that it has synchronised with. Between CTAs order comes from synchronisation points alone: words
-// that were written by an atomic or strong store after a fence, and read by an atomic or strong load. Masks of less
-// than a warp count as the whole warp, and a strong read acquires with or without a fence: what is reported is a race,
-// not every race is.
+// A thread's clock is its warp's: the warp counts its synchronisations (an epoch each) and knows, for every
+// warp of its CTA, the last epoch that it has synchronised with. Between CTAs order comes from
+// synchronisation points alone: words that were written by an atomic or strong store after a fence, and read
+// by an atomic or strong load. Masks of less than a warp count as the whole warp, and a strong read acquires
+// with or without a fence: what is reported is a race, not every race is.
 #pragma once
 
 #include <deque>

@@ -29,8 +29,8 @@ class CellBlock {
   u32 bytes() const { return static_cast<u32>(words_.size() * 4); }
   void clear();
 
-  // Calls `visit(cell)` for the cells of [offset, offset + size): of words, or of bytes where they must be kept
-  // apart. Aligned to its size, as every access is.
+  // Calls `visit(cell)` for the cells of [offset, offset + size): of words, or of bytes where they must be
+  // kept apart. Aligned to its size, as every access is.
   template <class Visit>
   void visit(u32 offset, u32 size, Visit&& visit) {
     if (size < 4) split(offset / 4);
@@ -53,7 +53,8 @@ class CellBlock {
   std::vector<bool> split_;
 };
 
-// Cells of global memory, made as they are touched. Every grid starts afresh: the order of grids orders their accesses.
+// Cells of global memory, made as they are touched. Every grid starts afresh: the order of grids orders their
+// accesses.
 class GlobalCells {
  public:
   void begin_grid() { ++generation_; }

@@ -7,6 +7,15 @@
 
 namespace warpath {
 
+// Which of these ended lanes went by instruction `index`. A thread that leaves early, ahead of it in the
+// code, is none of those who have to come: since sm_70 barriers and masks mean the threads that have not
+// exited.
+u32 Checker::passed_by(const CtaState& state, u32 warp, u32 lanes, u32 index) {
+  u32 passed = 0;
+  for_lanes(lanes, [&](u32 lane) { passed |= state.exits[warp].v[lane] > index ? 1u << lane : 0u; });
+  return passed;
+}
+
 // As exec_bar() reads its operands.
 void Checker::arrive(CtaState& state, const Instr& in, u32 mask) {
   const BarrierMode mode = static_cast<BarrierMode>(in.aux);
@@ -41,7 +50,8 @@ void Checker::arrive_at(CtaState& state, const Instr& in, u32 id, u32 lanes, u32
     meeting.waits.assign(warps, 0);
     meeting.first = here;
     meeting.expected = expected;
-    if (check && expected % kLanes != 0) add(FindingKind::BarrierCount, Space::Shared, here, here, id, expected, lanes);
+    if (check && expected % kLanes != 0)
+      add(FindingKind::BarrierCount, Space::Shared, here, here, id, expected, lanes);
   } else if (check && expected != meeting.expected) {
     add(FindingKind::BarrierCount, Space::Shared, here, meeting.first, id, expected, lanes);
   } else if (check && expected == 0 && in.index != meeting.first.index) {
@@ -73,7 +83,8 @@ void Checker::completed(CtaState& state, u32 id) {
   std::vector<u32> participants;
   for (const Warp& warp : warp_->cta->warps) {
     if (meeting.waits[warp.id] != 0) participants.push_back(warp.id);
-    const u32 missing = launched(warp) & ~meeting.lanes[warp.id];
+    const u32 missing =
+        passed_by(state, warp.id, launched(warp) & ~meeting.lanes[warp.id], meeting.first.index);
     if (meeting.expected != 0 || missing == 0 || (tools_ & kCheckSync) == 0) continue;
     Site gone = meeting.first;
     gone.warp = warp.id;
@@ -94,30 +105,33 @@ void Checker::completed(CtaState& state, u32 id) {
 const u32* Checker::mask_of(const Instr& in, Row& scratch) const {
   const u32 reg = mask_register_[in.index];
   if (reg != 0) return warp_->read_row(static_cast<u16>(reg - 1));
-  return in.op->mnemonic == "WARPSYNC" && in.operand_count != 0 ? raw32(*warp_, in.operands[0], scratch) : nullptr;
+  return in.op->mnemonic == "WARPSYNC" && in.operand_count != 0 ? raw32(*warp_, in.operands[0], scratch)
+                                                                : nullptr;
 }
 
-void Checker::warp_mask(const Instr& in, u32 mask) {
+void Checker::warp_mask(const CtaState& state, const Instr& in, u32 mask) {
   if ((tools_ & kCheckSync) == 0) return;
   Row scratch;
   const u32* named = mask_of(in, scratch);
   if (named == nullptr) return;
-  const u32 gone = launched(*warp_) & warp_->exited;
+  const u32 gone = passed_by(state, warp_->id, launched(*warp_) & warp_->exited, in.index);
   for_lanes(mask, [&](u32 lane) {
     const Site here = site(in, lane);
     if (((named[lane] >> lane) & 1) == 0)
       add(FindingKind::MaskWithoutCaller, Space::Shared, here, here, 0, 0, named[lane]);
-    if ((named[lane] & gone) != 0) add(FindingKind::MaskExited, Space::Shared, here, here, 0, 0, named[lane] & gone);
+    if ((named[lane] & gone) != 0)
+      add(FindingKind::MaskExited, Space::Shared, here, here, 0, 0, named[lane] & gone);
   });
 }
 
 // Lanes have ended that others wait for by name.
-void Checker::after_exit(u32 gone) {
+void Checker::after_exit(CtaState& state, const Instr& in, u32 gone) {
+  for_lanes(gone, [&](u32 lane) { state.exits[warp_->id].v[lane] = in.index; });
   if ((tools_ & kCheckSync) == 0) return;
   for_lanes(warp_->at_warpsync, [&](u32 lane) {
-    const u32 missing = warp_->sync_mask[lane] & gone;
-    if (missing == 0) return;
     const u32 index = warp_->lane_pc[lane] - 1;  // a waiting lane's pc is behind the instruction it waits in
+    const u32 missing = passed_by(state, warp_->id, warp_->sync_mask[lane] & gone, index);
+    if (missing == 0) return;
     const Site here{warp_->cta->index, warp_->id, lane, index, AccessKind::None};
     add(FindingKind::MaskExited, Space::Shared, here, here, 0, 0, missing);
   });

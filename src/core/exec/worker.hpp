@@ -57,11 +57,11 @@ struct Worker {
   std::vector<AccessSlot> slots;           // by instruction index
   Access access;
   Checker* checker = nullptr;  // who watches; null: nobody
-  bool observe = false;  // fill `access` (and count) at every memory instruction
-  bool alone = true;     // no other host thread runs this grid: atomics need no locked operations
-  i64 slice = 0;         // length of the running slice
-  i64 left = 0;          // instructions until the running slice ends
-  u64 polls = 0;         // accesses of the kind spin loops make, in this slice
+  bool observe = false;        // fill `access` (and count) at every memory instruction
+  bool alone = true;           // no other host thread runs this grid: atomics need no locked operations
+  i64 slice = 0;               // length of the running slice
+  i64 left = 0;                // instructions until the running slice ends
+  u64 polls = 0;               // accesses of the kind spin loops make, in this slice
 };
 
 // An access that spin loops are made of uses up the slice faster, so that whoever it waits for runs soon.

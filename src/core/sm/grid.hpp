@@ -31,8 +31,8 @@ struct GridSpec {
   u64 local_window = 0;
   u32 sms = 1;
   u32 blocks_per_sm = 1;
-  u32 warps_per_sm = 64;  // what %nwarpid says
-  bool count = false;     // also count sectors, lines and wavefronts
+  u32 warps_per_sm = 64;       // what %nwarpid says
+  bool count = false;          // also count sectors, lines and wavefronts
   Checker* checker = nullptr;  // watches every instruction, on one host thread
 };
 

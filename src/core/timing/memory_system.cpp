@@ -205,8 +205,8 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
   return done;
 }
 
-// Sectors written in part are read, merged and written back, for their error-correcting code; one that is still being
-// merged takes longer.
+// Sectors written in part are read, merged and written back, for their error-correcting code; one that is
+// still being merged takes longer.
 u32 MemorySystem::write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const {
   const u32 sectors = count(request.sectors);
   if (request.kind != RequestKind::Write) {

@@ -26,7 +26,7 @@ class L2Tags {
     u32 stamp = 0;
     u8 valid = 0;
     u8 dirty = 0;
-    u64 ready = 0;  // when data on its way from DRAM is there, counted over all launches
+    u64 ready = 0;    // when data on its way from DRAM is there, counted over all launches
     u64 patched = 0;  // when a sector was last written in part, counted the same way
   };
   L2Tags(u64 bytes, u32 ways);

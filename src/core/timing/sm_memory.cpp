@@ -237,12 +237,12 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
   }
 }
 
-// A store to sectors that an earlier one is still taking to L2 goes with it.
-bool TimedSm::join_store(const LineShare& share, u32 bytes, Cycle leaves) {
+// A store to a line that an earlier one of the same warp is still taking to L2 goes with it.
+bool TimedSm::join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves) {
   const std::size_t newest = requests_.size();
   for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
     Request& request = requests_[i - 1];
-    if (request.line != share.line || request.kind != RequestKind::Write ||
+    if (request.line != share.line || request.token != token || request.kind != RequestKind::Write ||
         request.time + kJoinStoreCycles < leaves)
       continue;
     request.sectors |= share.sectors;
@@ -271,7 +271,7 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
         line->written |= share.sectors;
         if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
       }
-      if (join_store(share, static_cast<u32>(access_bytes / coalesced_.count),
+      if (join_store(share, token, static_cast<u32>(access_bytes / coalesced_.count),
                      at + i + params_.l1_miss_latency))
         continue;
     }

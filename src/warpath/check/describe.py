@@ -6,16 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpath.check import xid
-from warpath.report.model import AllocationInfo, Fault, FaultSite
 from warpath.check.history import KIND_NAMES, History, Record
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
 from warpath.driver.context import Driver
 from warpath.frontend.launch import Launch
+from warpath.report.model import AllocationInfo, Fault, FaultSite
 
 _HOST_HEAP = 0x5500_0000_0000
 _HOST_TOP = 0x7FFF_FFFF_FFFF
 _NULL_PAGE = 0x1_0000
-_SPACES = {"shared_out_of_range": "__shared__", "local_out_of_range": "__local__", "stack_overflow": "__local__"}
+_SPACES = {
+    "shared_out_of_range": "__shared__",
+    "local_out_of_range": "__local__",
+    "stack_overflow": "__local__",
+}
 RACES = {
     "race_read_after_write": "read-after-write",
     "race_write_after_read": "write-after-read",
@@ -109,7 +113,9 @@ class Describer:
         address, size = int(record["address"]), int(record["size"])
         kind, details, notes, allocation = self._address("out_of_bounds", address, size)
         notes += made
-        notes.append("Hardware lets it pass: the page is mapped (2 MiB pages), so no error is reported there.")
+        notes.append(
+            "Hardware lets it pass: the page is mapped (2 MiB pages), so no error is reported there."
+        )
         title = f"Invalid __global__ {spot.access} of size {size} bytes"
         return self._finding(launch, spot, "memcheck", kind, title, address=address, size=size, space="global",
                              details=details, notes=notes, allocation=allocation,
@@ -136,7 +142,9 @@ class Describer:
     def _guess(self, address: int) -> list[str]:
         if address < _NULL_PAGE:
             return [f"A null pointer, {address} bytes on."]
-        if SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 24) or LOCAL_WINDOW <= address < LOCAL_WINDOW + (1 << 24):
+        if SHARED_WINDOW <= address < SHARED_WINDOW + (1 << 24) or LOCAL_WINDOW <= address < LOCAL_WINDOW + (
+            1 << 24
+        ):
             return ["The address lies in another space's window."]
         arena = self._driver.space.host
         of_device = SHARED_WINDOW <= address < arena.base + arena.size  # never mapped in a program
@@ -214,8 +222,8 @@ class Describer:
         between = ", ".join(f"{a} and {b}" for a, b in pairs[:8]) + (", ..." if len(pairs) > 8 else "")
         same_block = site.block == other.block
         notes = [
-            f"{RACES[kind].capitalize()} hazard on __{space}__ memory at {int(record['address']):#x}: {other.who}, then "
-            f"{site.who}; nothing orders the two."
+            f"{RACES[kind].capitalize()} hazard on __{space}__ memory at {int(record['address']):#x}: {other.who}, "
+            f"then {site.who}; nothing orders the two."
         ]
         if same_block and pairs:
             notes.append(f"Between warps {between}.")
@@ -234,7 +242,9 @@ class Describer:
         mask, number = int(record["mask"]), int(record["address"])
         first = f"{other.where} ({other.who})"
         notes = {
-            "divergent_barrier": [f"Barrier {number} was entered at {first} and at {site.where} by the same block."],
+            "divergent_barrier": [
+                f"Barrier {number} was entered at {first} and at {site.where} by the same block."
+            ],
             "barrier_exited": [
                 f"Barrier {number} at {first} was passed without lanes {mask:#010x} of the warp of {site.who}: they "
                 "have ended and never reach it."
@@ -250,7 +260,9 @@ class Describer:
         return self._finding(launch, site, "synccheck", kind, title, notes=notes, count=int(record["count"]),
                              other=other if other.where != site.where else None)  # fmt: skip
 
-    def _finding(self, launch: Launch, spot: FaultSite, tool: str, kind: str, title: str, **more: Any) -> Fault:
+    def _finding(
+        self, launch: Launch, spot: FaultSite, tool: str, kind: str, title: str, **more: Any
+    ) -> Fault:
         return Fault(
             tool=tool,
             kind=kind,

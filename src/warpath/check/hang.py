@@ -31,9 +31,9 @@ def explain(launch: Launch, grid: Any, loop: Sequence[tuple[int, int]] = ()) -> 
     waiting = grid.blocks - grid.started
     if waiting:
         lines.append(
-            f"{waiting:,} of {grid.blocks:,} blocks were never started: {grid.started:,} are resident at once, and they "
-            "do not end. If they wait for the others (a home-made grid barrier), launch no more blocks than fit, or use "
-            "cudaLaunchCooperativeKernel, which refuses what cannot work."
+            f"{waiting:,} of {grid.blocks:,} blocks were never started: {grid.started:,} are resident at once, and "
+            "they do not end. If they wait for the others (a home-made grid barrier), launch no more blocks than fit, "
+            "or use cudaLaunchCooperativeKernel, which refuses what cannot work."
         )
     return lines
 
@@ -97,11 +97,17 @@ def _loop(grid: Any, groups: Sequence[Mapping[str, Any]], loop: Sequence[tuple[i
     first, last = loop[0][0], loop[-1][0]
     trips = max(count for _, count in loop)
     lines = [f"The loop at {first:#x} to {last:#x} was run {trips:,} times; nothing ends it."]
-    loads = [text for pc, _ in loop if (text := grid.text(pc // 16)).split(" ", 1)[0].startswith(_LOADS) or "LDS" in text]
+    loads = [
+        text
+        for pc, _ in loop
+        if (text := grid.text(pc // 16)).split(" ", 1)[0].startswith(_LOADS) or "LDS" in text
+    ]
     if loads:
         lines.append("It reads " + "; ".join(loads[:4]) + ": whoever must write that word does not.")
         if any(group["state"] == "barrier" for group in groups):
-            lines.append("If its writer is one of the threads at the barrier, both wait for each other: a deadlock.")
+            lines.append(
+                "If its writer is one of the threads at the barrier, both wait for each other: a deadlock."
+            )
     else:
         lines.append("It reads no memory, so nothing from outside can end it.")
     return lines

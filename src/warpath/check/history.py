@@ -1,4 +1,4 @@
-"""Every allocation the program has made, also those it has freed, so that a bad address can be told where it came from."""
+"""Every allocation the program has made, also those it has freed: where a bad address came from."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from warpath.driver.address_space import Allocation, Kind
 
 QUARANTINE_BYTES = 1 << 30
-PADDING_BYTES = 4096  # between allocations of a checked run, so that running over one does not land in the next
+PADDING_BYTES = (
+    4096  # between allocations of a checked run, so that running over one does not land in the next
+)
 KIND_NAMES = {Kind.DEVICE: "device", Kind.HOST: "pinned host", Kind.MANAGED: "managed"}
 
 

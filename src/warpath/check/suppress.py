@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from warpath.report.model import Fault
 from warpath.errors import UsageError
+from warpath.report.model import Fault
 
 
 @dataclass(frozen=True, slots=True)

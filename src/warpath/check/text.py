@@ -24,7 +24,9 @@ def render(finding: Fault) -> str:
     if finding.count > 1 and finding.tool != "racecheck":
         ours.append(f"seen {finding.count:,} times; this is the first")
     ours += [note for note in finding.notes if note]
-    return "\n".join([*(f"{_RULE} {line}" for line in lines), *(f"{_RULE}   warpath: {line}" for line in ours), _RULE])
+    return "\n".join(
+        [*(f"{_RULE} {line}" for line in lines), *(f"{_RULE}   warpath: {line}" for line in ours), _RULE]
+    )
 
 
 def summary(count: int, suppressed: int) -> str:

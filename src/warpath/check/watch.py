@@ -10,15 +10,14 @@ from typing import Any
 
 from warpath.check import hang, slices, text
 from warpath.check.describe import RACES, Describer
-from warpath.report.recorder import Names
-from warpath.report.model import AllocationInfo, Fault
 from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
 from warpath.check.suppress import Rule, split
 from warpath.driver.context import Driver
 from warpath.driver.error import CudaError
-from warpath.frontend.core_api import Core
 from warpath.frontend.launch import Launch
 from warpath.host.session import Runtime
+from warpath.report.model import AllocationInfo, Fault
+from warpath.report.recorder import Names
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 _FREES = ("cudaFree", "cuMemFree_v2", "cudaFreeHost", "cuMemFreeHost", "cudaFreeAsync", "cuMemFreeAsync")
@@ -64,7 +63,7 @@ class Watch:
         self._steps = 0
         self._counts: Sequence[int] = ()
 
-    def attach(self, core: Core, driver: Driver, runtime: Runtime) -> None:
+    def attach(self, core: Any, driver: Driver, runtime: Runtime) -> None:
         """Before the program starts: the driver tells of allocations, the core is told what to check."""
         self._driver, self._runtime = driver, runtime
         self.history = History(lambda: runtime.calls, quarantine="memcheck" in self._tools)
@@ -86,7 +85,9 @@ class Watch:
         """A launch that was not even tried: say why, with the numbers, once."""
         if "aunch" not in call or not error.detail or self._driver.sticky_error is not None:
             return
-        self._runtime.complain(f"{call} was refused with error {error.code.value} ({error.code.name}): {error.detail}")
+        self._runtime.complain(
+            f"{call} was refused with error {error.code.value} ({error.code.name}): {error.detail}"
+        )
 
     # What the model GPU tells
 
@@ -121,7 +122,11 @@ class Watch:
                 self._counts = _executed(grid)
                 return
             limit = f"{seconds:g} s of this machine" if late else f"{instructions:,} warp instructions"
-            launch.fault = {**_first(grid), "kind": "timeout", "message": f"still running after {limit}"}
+            launch.fault = {
+                **_first(launch, grid),
+                "kind": "timeout",
+                "message": f"still running after {limit}",
+            }
 
     def on_launch(self, launch: Launch) -> None:
         """A grid has ended, one way or the other."""
@@ -134,10 +139,14 @@ class Watch:
         if self._checker is not None:
             self._checked(launch, self._checker.findings(grid))
             if not self._checker.complete:
-                self._say("launch touched more memory than the race check follows; what is beyond was not checked")
+                self._say(
+                    "launch touched more memory than the race check follows; what is beyond was not checked"
+                )
         if launch.fault is not None and launch.fault["kind"] != "unsupported_instruction":
             kind = launch.fault["kind"]
-            lines = self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
+            lines = (
+                self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
+            )
             self._add(self._describe.fault(launch, launch.fault, lines))
 
     def _checked(self, launch: Launch, records: Sequence[Mapping[str, Any]]) -> None:
@@ -154,7 +163,12 @@ class Watch:
         if "memcheck" not in self._tools:
             return
         for record in self._runtime.api:
-            if record.call in _FREES and record.result == 1 and record.args and isinstance(record.args[0], int):
+            if (
+                record.call in _FREES
+                and record.result == 1
+                and record.args
+                and isinstance(record.args[0], int)
+            ):
                 self._add(self._bad_free(record.call, record.index, record.args[0]))
         for block in self.history.live() if self._leaks else ():
             self._add(
@@ -177,7 +191,8 @@ class Watch:
         if freed is not None and freed.va == va:
             kind = "double_free"
             notes = [
-                f"Already freed by {self._describe.call(freed.freed or 0)}; allocated by {self._describe.call(freed.made)}."
+                f"Already freed by {self._describe.call(freed.freed or 0)}; "
+                f"allocated by {self._describe.call(freed.made)}."
             ]
             info = AllocationInfo(address=va, size=freed.size, kind=KIND_NAMES.get(freed.kind, "device"), offset=0,
                                   allocated_by=self._describe.call(freed.made),
@@ -207,7 +222,10 @@ class Watch:
         if place is None:
             return []
         words = {attribute.name: attribute.words for attribute in place.kernel.attributes}
-        offsets, registers = words.get("COOP_GROUP_INSTR_OFFSETS", ()), words.get("COOP_GROUP_MASK_REGIDS", ())
+        offsets, registers = (
+            words.get("COOP_GROUP_INSTR_OFFSETS", ()),
+            words.get("COOP_GROUP_MASK_REGIDS", ()),
+        )
         start = place.va - place.base
         known = zip(offsets, registers, strict=False)
         return [((start + offset) // 16, word & 0xFFFF) for offset, word in known if word != _NO_REGISTER]
@@ -245,17 +263,19 @@ def _executed(grid: Any) -> Sequence[int]:
     return memoryview(grid.counters["executed"]).cast("Q").tolist()
 
 
-def _first(grid: Any) -> dict[str, Any]:
+def _first(launch: Launch, grid: Any) -> dict[str, Any]:
     """Where the first group that runs is, as a fault record says it."""
-    groups = grid.groups()
-    group = next((group for group in groups if group["state"] in ("running", "ready")), groups[0] if groups else {})
+    groups: list[dict[str, Any]] = grid.groups()
+    running = [group for group in groups if group["state"] in ("running", "ready")]
+    group: dict[str, Any] = next(iter(running or groups), {})
     mask = int(group.get("mask", 1)) or 1
-    lane = (mask & -mask).bit_length() - 1
+    thread = int(group.get("warp", 0)) * 32 + (mask & -mask).bit_length() - 1
+    x, y, _ = launch.work.block
     return {
         "pc": group.get("pc", 0),
         "text": group.get("text", ""),
         "block": group.get("block", (0, 0, 0)),
-        "thread": (int(group.get("warp", 0)) * 32 + lane, 0, 0),
+        "thread": (thread % x, thread // x % y, thread // x // y),
         "address": 0,
         "size": 0,
         "access": "",

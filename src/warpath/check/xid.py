@@ -1,4 +1,4 @@
-"""What a real system's log would say of a fault, and what it would mean for others. Quoted from NVIDIA's Xid catalogue."""
+"""What a real system's log would say of a fault, and what that means for others (NVIDIA's Xid catalogue)."""
 
 from __future__ import annotations
 

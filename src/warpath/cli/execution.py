@@ -17,7 +17,6 @@ from warpath.report import json as report_json
 from warpath.report.model import ProgramInfo, Report
 from warpath.report.recorder import Names, Recorder, api_calls, gpu_info
 
-
 GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 
 
@@ -59,7 +58,12 @@ def eager_loading() -> bool:
 
 
 def execute(
-    args: argparse.Namespace, *, count: bool, capture: bool = False, watcher: Any = None, watch: Watch | None = None
+    args: argparse.Namespace,
+    *,
+    count: bool,
+    capture: bool = False,
+    watcher: Any = None,
+    watch: Watch | None = None,
 ) -> Report:
     """Build and run what `args` names; the report, also written to `--json`.
 
@@ -70,7 +74,9 @@ def execute(
     target = resolve(args, gpu)
     recorder = Recorder(args.kernel, args.launch_count, listing)
     watch = watch or Watch(limits=limits(args))
-    reported = count or args.json is not None  # a report costs more than a small launch: only when somebody reads it
+    reported = (
+        count or args.json is not None
+    )  # a report costs more than a small launch: only when somebody reads it
     observers = [watch, *([recorder] if reported else []), *([watcher] if watcher is not None else [])]
     machine = make_machine(
         gpu,

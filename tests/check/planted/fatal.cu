@@ -14,9 +14,9 @@ template <class T, bool kBad> __global__ void misaligned(char* p) {
 }
 template <class T, bool kBad> __global__ void pointer(T* p) { p[threadIdx.x] = make<T>(threadIdx.x); }
 template <class T, bool kBad> __global__ void local_past_end(int* out, int n) {
-  T a[16];
-  for (int i = 0; i < 16; ++i) a[i] = make<T>(i * n);
-  out[threadIdx.x] = first(a[kBad ? n * 100000 : n]);
+  volatile int a[16];  // volatile: it stays in local memory
+  for (int i = 0; i < 16; ++i) a[i] = i * n;
+  out[threadIdx.x] = a[kBad ? n * 100000 : n];
 }
 template <class T, bool kBad> __global__ void stop(T* p) {
   if (kBad && threadIdx.x == 3) asm("trap;");
