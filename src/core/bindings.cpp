@@ -238,9 +238,9 @@ nb::dict counters(const Grid& grid) {
   row["executed"] = column(counts, &InstrCount::executed);
   row["threads"] = column(counts, &InstrCount::threads);
   row["threads_on"] = column(counts, &InstrCount::threads_on);
+  if (grid.spec().count) row["load_footprint_sectors"] = grid.loaded_sectors();
   const auto memory = grid.memory_counts();
   if (memory.empty()) return row;
-  row["load_footprint_sectors"] = grid.loaded_sectors();
   row["requests"] = column(memory, &MemoryCount::requests);
   row["sectors"] = column(memory, &MemoryCount::sectors);
   row["lines"] = column(memory, &MemoryCount::lines);

@@ -16,6 +16,22 @@ bool is_same_warp(const Stamp& a, const Stamp& b) {
   return a.cta == b.cta && a.thread / kLanes == b.thread / kLanes;
 }
 
+// Lanes whose neighbours on both sides have the same address.
+template <class Word>
+u32 between_equals(const Word* address, u32 mask) {
+  u32 as_next = 0;  // lanes with the address of the one above
+  for (u32 lane = 0; lane + 1 < kLanes; ++lane)
+    as_next |= address[lane] == address[lane + 1] ? 1u << lane : 0u;
+  as_next &= mask & (mask >> 1);
+  return as_next & (as_next << 1);
+}
+
+bool is_same_moment(const Mark& a, const Mark& b) {
+  const u32 different = (a.stamp.cta ^ b.stamp.cta) | (a.stamp.epoch ^ b.stamp.epoch) |
+                        ((a.stamp.thread ^ b.stamp.thread) / kLanes) | ((a.index ^ b.index) & kStrong);
+  return different == 0;
+}
+
 }  // namespace
 
 template <class Address>
@@ -23,12 +39,23 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
                      const Address& address) {
   if (space == Space::Local) return;
   CtaState& state = state_of(*warp_->cta);
-  for_lanes(mask, [&](u32 lane) {
+  const bool races = (tools_ & kCheckRaces) != 0, initialized_too = (tools_ & kCheckInitialized) != 0;
+  const bool strong = strong_[in.index], shared = space == Space::Shared;
+  const u32 warp = warp_->id, alignment = std::min(bytes, 8u) - 1;
+  Mark now;
+  now.stamp = {static_cast<u32>(state.block), warp * kLanes, state.order.warps[warp].known[warp]};
+  now.index = in.index | (strong ? kStrong : 0);
+  // Of neighbours that read one address, the first and the last speak for those between.
+  const u32 visited = kind == AccessKind::Read ? mask & ~between_equals(address.v, mask) : mask;
+  for_lanes(visited, [&](u32 lane) {
     const LaneAccess one{in, space, lane, bytes, kind, address.v[lane]};
-    if (one.address % (bytes < 16 ? bytes : 4) != 0) return;  // faults
-    if (space == Space::Shared && !state.written.inside(static_cast<u32>(one.address), bytes)) return;
-    if ((tools_ & kCheckRaces) != 0) race(state, one);
-    if ((tools_ & kCheckInitialized) != 0) initialized(state, one);
+    if ((one.address & alignment) != 0) return;  // faults
+    if (shared && !state.written.inside(static_cast<u32>(one.address), bytes)) return;
+    if (races) {
+      now.stamp.thread = warp * kLanes + lane;
+      race(state, one, now);
+    }
+    if (initialized_too) initialized(state, one);
   });
 }
 template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const Row&);
@@ -50,19 +77,19 @@ void Checker::initialized(CtaState& state, const LaneAccess& access) {
   }
 }
 
-void Checker::race(CtaState& state, const LaneAccess& access) {
+void Checker::race(CtaState& state, const LaneAccess& access, const Mark& now) {
   u32 offset = static_cast<u32>(access.address);
   CellBlock* cells = access.space == Space::Shared ? &state.cells : cells_.find(access.address, offset);
   if (cells == nullptr) return;
-  const bool strong = strong_[access.in.index];
-  if (strong) synchronize(state, access);
-  const u32 warp = warp_->id;
-  Mark now;
-  now.stamp = {static_cast<u32>(state.block), warp * kLanes + access.lane,
-               state.order.warps[warp].known[warp]};
-  now.index = access.in.index | (strong ? kStrong : 0);
+  if ((now.index & kStrong) != 0) synchronize(state, access);
   bool reported = false;
-  cells->visit(offset, access.bytes, [&](Cell& cell) { visit_cell(state, access, cell, now, reported); });
+  cells->visit(offset, access.bytes, [&](Cell& cell) {
+    // A warp that has read the word in this epoch has been compared with its last write already.
+    const bool again = access.kind == AccessKind::Read &&
+                       (is_same_moment(cell.reads[0], now) || is_same_moment(cell.reads[1], now)) &&
+                       !is_same_warp(cell.write.stamp, now.stamp);
+    if (!again) visit_cell(state, access, cell, now, reported);
+  });
 }
 
 void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now,

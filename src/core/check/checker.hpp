@@ -92,7 +92,7 @@ class Checker {
     AccessKind kind;
     u64 address;
   };
-  void race(CtaState& state, const LaneAccess& access);
+  void race(CtaState& state, const LaneAccess& access, const Mark& now);
   void visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now, bool& reported);
   void remember_read(CtaState& state, Cell& cell, const Mark& now);
   void synchronize(CtaState& state, const LaneAccess& access);

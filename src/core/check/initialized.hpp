@@ -13,6 +13,11 @@
 namespace warpath {
 
 inline bool has_missing_word(const u8* map, u32 size) {
+  if (size == 4) {
+    u32 word;
+    std::memcpy(&word, map, sizeof word);
+    return word == 0;
+  }
   for (u32 at = 0; at < size; at += 4) {
     u32 any = 0;
     for (u32 i = at; i < std::min(at + 4, size); ++i) any |= map[i];
@@ -25,7 +30,14 @@ inline bool has_missing_word(const u8* map, u32 size) {
 class WrittenBytes {
  public:
   void reset(u32 size) { map_.assign(size, 0); }
-  void mark(u32 offset, u32 size) { std::memset(map_.data() + offset, 1, size); }
+  void mark(u32 offset, u32 size) {
+    static constexpr u32 kFour = 0x01010101;
+    if (size == 4) {
+      std::memcpy(map_.data() + offset, &kFour, sizeof kFour);
+    } else {
+      std::memset(map_.data() + offset, 1, size);
+    }
+  }
   bool inside(u32 offset, u32 size) const { return offset <= map_.size() && size <= map_.size() - offset; }
   // Whether a whole word of the access (or all of it, when it is smaller) was never written.
   bool missing(u32 offset, u32 size) const { return has_missing_word(map_.data() + offset, size); }

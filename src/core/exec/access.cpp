@@ -82,9 +82,6 @@ void count_access(Worker& worker, const Instr& in) {
   if (access.space != Space::Shared) {
     count.sectors += distinct(access, 5);
     count.lines += distinct(access, 7);
-    if (access.space == Space::Global && !access.write) {
-      for_lanes(access.mask, [&](u32 lane) { worker.loaded.mark(access.address[lane]); });
-    }
     return;
   }
   // 64-bit lanes go in two halves, 128-bit lanes in four quarters.
@@ -237,6 +234,9 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
                   const Row64& address) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(address.v, kLanes, worker.access.address);
+  if (worker.keep_loaded && space == Space::Global && access != AccessKind::Write) {
+    for_lanes(mask, [&](u32 lane) { worker.loaded.mark(address.v[lane]); });
+  }
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }

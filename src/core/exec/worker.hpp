@@ -53,7 +53,8 @@ struct Worker {
   Memory* memory = nullptr;
   std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
-  Footprint loaded;                        // kept while memory_counts are
+  Footprint loaded;  // sectors that loads touched, when keep_loaded
+  bool keep_loaded = false;
   std::vector<AccessSlot> slots;           // by instruction index
   Access access;
   Checker* checker = nullptr;  // who watches; null: nobody

@@ -65,6 +65,7 @@ void Grid::make_runners(u32 threads) {
     worker.memory = &memory_;
     worker.counts.resize(program_.size() + 1);
     if (spec_.count) worker.memory_counts.resize(program_.size() + 1);
+    worker.keep_loaded = spec_.count;
     worker.slots.resize(program_.size() + 1);
     worker.checker = spec_.checker;
     worker.observe = spec_.count || (spec_.checker != nullptr && spec_.checker->looks_at_accesses());

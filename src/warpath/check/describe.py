@@ -87,7 +87,9 @@ class Describer:
         spot = self.spot(launch, record)
         address, size = int(record.get("address", 0)), int(record.get("size", 0))
         space = _SPACES.get(kind, "__global__")
-        details, notes, allocation = [], [], None
+        details: list[str] = []
+        notes: list[str] = []
+        allocation: AllocationInfo | None = None
         if size:
             title = f"Invalid {space} {spot.access or 'access'} of size {size} bytes"
             if kind == "misaligned_address":

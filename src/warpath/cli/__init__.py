@@ -26,6 +26,7 @@ COMMANDS = {
     "trace": "record what a program says to a real driver and GPU, or show a recording",
     "replay": "play a recorded command stream into the model GPU",
     "compare": "two reports side by side: what a model and a real driver submitted",
+    "calibrate": "measure a GPU and write its board file for the model's clock",
     "doctor": "what works on this machine, and which opcodes are covered",
 }
 

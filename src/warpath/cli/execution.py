@@ -27,6 +27,15 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c", "--launch-count", type=int, metavar="N", help="report only the first N launches"
     )
+    parser.add_argument(
+        "--functional", action="store_true", help="run without the clock: ten times faster, no durations"
+    )
+    parser.add_argument(
+        "--cache-control",
+        choices=("all", "none"),
+        default="none",
+        help="all: flush the caches before each launch, as ncu does (default: none)",
+    )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
     add_limits(parser)
 
@@ -85,6 +94,8 @@ def execute(
         eager=eager_loading(),
         count=count,
         threads=args.threads,
+        timed=not args.functional,
+        cache_control=args.cache_control,
         capture=capture or args.json is not None,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
@@ -103,7 +114,12 @@ def execute(
     report = Report(
         warpath=__version__,
         gpu=gpu_info(gpu),
-        options={"eager": eager_loading(), "threads": args.threads},
+        options={
+            "eager": eager_loading(),
+            "threads": args.threads,
+            "timed": not args.functional,
+            "cache_control": args.cache_control,
+        },
         program=ProgramInfo(
             path=str(args.program),
             args=list(args.arguments),

@@ -44,7 +44,8 @@ def make_machine(
     """Set everything up for one run of `program`; nothing is started yet.
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
-    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `capture` keeps the program's stdout for the report.
+    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `capture` keeps the program's stdout for the
+    report.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -61,6 +62,6 @@ def make_machine(
     options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control)
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
-    driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager)
+    driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed)
     session = Session(program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout)
     return Machine(gpu, model, driver, session)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warpath.cli.execution import add_execution, execute
 from warpath.cli.target import add_program
+from warpath.units import format_duration_ns
 
 if TYPE_CHECKING:
     from warpath.frontend.launch import Launch
@@ -38,10 +39,12 @@ class _LaunchLine:
         name = self.names.kernel(launch.work.program_va) if self.names else "?"
         grid, block = ("x".join(map(str, shape)) for shape in (launch.work.grid, launch.work.block))
         executed = launch.counters.get("inst_executed", 0)
-        stopped = " stopped by a fault" if launch.fault is not None else ""
+        duration = launch.counters.get("duration_ns")
+        took = "" if duration is None else f"{format_duration_ns(duration)}, "
+        stopped = ", stopped by a fault" if launch.fault is not None else ""
         print(
-            f"warpath: launch {launch.index}: {name} <<<{grid}, {block}>>> {executed} warp instructions (modelled)"
-            f"{stopped}",
+            f"warpath: launch {launch.index}: {name} <<<{grid}, {block}>>> "
+            f"{took}{executed} warp instructions (modelled){stopped}",
             file=sys.stderr,
             flush=True,
         )

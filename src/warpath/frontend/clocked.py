@@ -34,12 +34,14 @@ class Clock:
         self._spec = spec
         self.timing = timing.resolve(spec)
         self._memory = core.MemorySystem(dict(self.timing.values))
+        self._flushed = False  # before the launch that runs now
 
     def start(self, grid: Any, launch: Launch, flush: bool) -> Any:
         """`grid`, which has not run yet, under the clock: same `step`, and `result`.
 
         `flush` empties L2 and what lies before it first.
         """
+        self._flushed = flush
         if flush:
             self._memory.flush()
         carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
@@ -55,6 +57,7 @@ class Clock:
         counters: dict[str, Any] = dict(grid.counters)
         counters.update({name: value for name, value in result["instructions"].items() if name != "stalls"})
         counters["stall_cycles"] = result["instructions"]["stalls"]
+        counters["stall_names"] = self._core.STALLS
         counters["sm_active"] = result["sm_active"]
         khz = self.timing.values["sm_clock_khz"]
         cycles = result["cycles"]
@@ -63,6 +66,9 @@ class Clock:
         counters["front_ns"] = _ns(result["front_cycles"], khz)
         counters["drain_ns"] = _ns(result["drain_cycles"], khz)
         counters["execution_ns"] = counters["duration_ns"] - counters["front_ns"] - counters["drain_ns"]
+        counters["sm_clock_khz"] = khz
+        counters["constants_from"] = timing.REFERENCE if self.timing.inherited else self._spec.name
+        counters["cache"] = "cold" if self._flushed else "warm"
         counters["metrics"] = metrics.collect(result, counters, launch, self._spec, khz)
         return counters
 

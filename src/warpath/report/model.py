@@ -136,6 +136,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     requests: int = 0
     sectors: int = 0
     wavefronts: int = 0
+    stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,8 +176,23 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
     pieces: int
 
 
+class Time(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model's clock says of a launch; nanoseconds. `cache` is cold (flushed before) or warm (as it was).
+
+    The time covers what ncu's gpu__time_duration covers: from the front end's set-up to the end of the drain.
+    `constants_from` names the board whose measurements the clock's constants come from.
+    """
+
+    cache: str
+    sm_clock_mhz: float
+    front_ns: int
+    execution_ns: int
+    drain_ns: int
+    constants_from: str
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One kernel launch."""
+    """One kernel launch; `duration_ns` is None when it ran without the clock."""
 
     index: int
     kernel: str
@@ -191,6 +207,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadEvent | None
     submission: Submission
     occupancy: OccupancyInfo
+    duration_ns: int | None = None
+    time: Time | None = None
+    stalls: dict[str, float] = {}  # reason -> cycles a warp waits per instruction issued, ncu's names
     counters: dict[str, float]  # Nsight Compute's names
     sm_blocks: list[int]  # CTAs each SM received
     traffic: list[Traffic]

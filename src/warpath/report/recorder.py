@@ -20,6 +20,7 @@ from warpath.driver.journal import LaunchRecord
 from warpath.driver.journal import LoadEvent as Loaded
 from warpath.frontend.engine import Copy
 from warpath.frontend.launch import Launch as GpuLaunch
+from warpath.frontend.metrics import stall_ratio
 from warpath.gpu.occupancy import waves
 from warpath.gpu.spec import Gpu
 from warpath.host.state import ApiRecord
@@ -38,6 +39,7 @@ from warpath.report.model import (
     OccupancyInfo,
     ParamValue,
     Submission,
+    Time,
 )
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
@@ -131,7 +133,7 @@ class Recorder:
         self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None
     ) -> Launch:
         counts = columns(launch.counters)
-        code = self._instructions(place, counts)
+        code = self._instructions(place, counts, tuple(launch.counters.get("stall_names", ())))
         floor_bytes, floor_ns = traffic.floor(launch.counters, gpu.dram_gbs)
         return Launch(
             index=launch.index,
@@ -147,6 +149,9 @@ class Recorder:
             load=self._load(launch.index),
             submission=_submission(launch),
             occupancy=_occupancy(gpu, launch),
+            duration_ns=launch.counters.get("duration_ns"),
+            time=_time(launch.counters),
+            stalls=_stalls(launch.counters),
             counters=_totals(launch.counters),
             sm_blocks=_per_sm(launch.placement, gpu.sms),
             traffic=traffic.by_kind(code),
@@ -172,13 +177,13 @@ class Recorder:
         )
 
     def _instructions(
-        self, place: Place | None, counts: Mapping[str, Sequence[int]]
+        self, place: Place | None, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
     ) -> list[InstructionInfo]:
         if place is None:
             return []
         first = (place.va - place.base) // WORD
         code = self._listing(place.cubin, place.kernel)
-        return [_instruction(code, at, first, counts) for at in range(len(code))]
+        return [_instruction(code, at, first, counts, reasons) for at in range(len(code))]
 
 
 def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
@@ -186,13 +191,16 @@ def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     return {name: memoryview(value).cast("Q") for name, value in counters.items() if isinstance(value, bytes)}
 
 
-def _instruction(code: Listing, at: int, first: int, counts: Mapping[str, Sequence[int]]) -> InstructionInfo:
+def _instruction(
+    code: Listing, at: int, first: int, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
+) -> InstructionInfo:
     i, row = code.instructions[at], first + at
 
     def count(name: str) -> int:
         column = counts.get(name)
         return column[row] if column is not None and row < len(column) else 0
 
+    stalls = counts.get("stall_cycles", ())[row * len(reasons) : (row + 1) * len(reasons)]
     control = i.control
     waits = producers(code.instructions, at)
     return InstructionInfo(
@@ -212,6 +220,7 @@ def _instruction(code: Listing, at: int, first: int, counts: Mapping[str, Sequen
         requests=count("requests"),
         sectors=count("sectors"),
         wavefronts=count("wavefronts"),
+        stalls={name: cycles for name, cycles in zip(reasons, stalls, strict=False) if cycles},
     )
 
 
@@ -221,7 +230,33 @@ def _totals(counters: Mapping[str, Any]) -> dict[str, float]:
         "smsp__inst_executed.sum": counters.get("inst_executed", 0),
         "smsp__thread_inst_executed.sum": counters.get("thread_inst_executed", 0),
         "smsp__thread_inst_executed_pred_on.sum": counters.get("thread_inst_executed_pred_on", 0),
+        **counters.get("metrics", {}),
     }
+
+
+def _time(counters: Mapping[str, Any]) -> Time | None:
+    """What the clock says; None when it did not run."""
+    if "duration_ns" not in counters:
+        return None
+    return Time(
+        cache=counters["cache"],
+        sm_clock_mhz=counters["sm_clock_khz"] / 1e3,
+        front_ns=counters["front_ns"],
+        execution_ns=counters["execution_ns"],
+        drain_ns=counters["drain_ns"],
+        constants_from=counters["constants_from"],
+    )
+
+
+def _stalls(counters: Mapping[str, Any]) -> dict[str, float]:
+    """Warp cycles per issued instruction by reason, largest first."""
+    start, end = stall_ratio("*").split("*")
+    found = {
+        name.removeprefix(start).removesuffix(end): value
+        for name, value in counters.get("metrics", {}).items()
+        if name.startswith(start) and name.endswith(end)
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _per_sm(placement: bytes, sms: int) -> list[int]:

@@ -153,7 +153,46 @@ def _memory(report: Report, launch: Launch) -> Iterator[str]:
             f"{report.gpu.dram_bandwidth_gbs:g} GB/s (quoted, {report.gpu.dram_bandwidth_source}) = "
             f"{format_duration_ns(launch.floor_ns)} (computed)"
         )
-    yield "duration: not modelled in this version"
+    yield from _time(launch)
+
+
+_SHOWN = (
+    ("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", "DRAM throughput", "%"),
+    ("sm__warps_active.avg.pct_of_peak_sustained_active", "warps active", "%"),
+    ("smsp__issue_active.avg.pct_of_peak_sustained_active", "issue active", "%"),
+    ("l1tex__t_sector_hit_rate.pct", "L1 hit rate", "%"),
+)
+
+
+def _time(launch: Launch) -> Iterator[str]:
+    """Duration, its stages, a few counters, and what warps waited for; or that the clock did not run."""
+    time = launch.time
+    if time is None or launch.duration_ns is None:
+        yield "duration: the clock did not run (--functional)"
+        return
+    stages = ", ".join(
+        f"{name} {format_duration_ns(value)}"
+        for name, value in (
+            ("front end and set-up", time.front_ns),
+            ("execution", time.execution_ns),
+            ("drain and completion", time.drain_ns),
+        )
+    )
+    yield (
+        f"duration: {format_duration_ns(launch.duration_ns)}, {time.cache} caches, SM clock {time.sm_clock_mhz:g} MHz "
+        f"(modelled, constants measured on {time.constants_from}): {stages}"
+    )
+    figures = [f"{label} {launch.counters[name]:.1f}{unit}" for name, label, unit in _SHOWN if name in launch.counters]
+    bytes_read = launch.counters.get("dram__bytes_read.sum", 0)
+    bytes_written = launch.counters.get("dram__bytes_write.sum", 0)
+    yield (
+        f"DRAM read {format_bytes(int(bytes_read))}, written {format_bytes(int(bytes_written))}; {', '.join(figures)} "
+        "(modelled)"
+    )
+    waits = {reason: cycles for reason, cycles in launch.stalls.items() if reason != "selected"}
+    total = sum(launch.stalls.values()) or 1.0
+    shown = ", ".join(f"{reason} {100 * cycles / total:.0f}%" for reason, cycles in list(waits.items())[:4])
+    yield f"warps waited for: {shown} of their cycles (modelled)"
 
 
 def _passes(what: Traffic) -> str:
@@ -167,12 +206,14 @@ def _code(launch: Launch, console: Console) -> None:
     shown = launch.instructions[:MOST_LINES]
     if not shown:
         return
-    _line(console, "code: pc, wait mask:reads:writes:yield:stall, warps that ran it (modelled), instruction")
+    total = sum(sum(instruction.stalls.values()) for instruction in launch.instructions)
+    share = ", share of all warp cycles" if total else ""
+    _line(console, f"code: pc, wait mask:reads:writes:yield:stall, warps that ran it{share} (modelled), instruction")
     for line, group in groupby(shown, key=lambda instruction: (instruction.file, instruction.line)):
         if line[1]:
             console.print(Text(f"    // {line[0].rsplit('/', 1)[-1]}:{line[1]}", style="dim"), soft_wrap=True)
         for instruction in group:
-            console.print(Text(_instruction(instruction)), soft_wrap=True, overflow="ellipsis")
+            console.print(Text(_instruction(instruction, total)), soft_wrap=True, overflow="ellipsis")
     if len(launch.instructions) > len(shown):
         _line(console, f"... {len(launch.instructions) - len(shown)} more; `warpath sass` lists all")
 
@@ -180,10 +221,10 @@ def _code(launch: Launch, console: Console) -> None:
 MOST_LINES = 60
 
 
-def _instruction(i: InstructionInfo) -> str:
+def _instruction(i: InstructionInfo, total: int) -> str:
     per = f"  {i.sectors / i.requests:.3g} sectors/request" if i.requests and i.sectors else ""
-    waits = wait_text(i)
-    return f"    {i.pc:04x} {i.control} {i.executed:>8} {i.sass}{per}{waits}"
+    share = f"{100 * sum(i.stalls.values()) / total:5.1f}%" if total else ""
+    return f"    {i.pc:04x} {i.control} {i.executed:>8} {share} {i.sass}{per}{wait_text(i)}"
 
 
 def wait_text(i: InstructionInfo) -> str:
