@@ -252,6 +252,9 @@ class MemorySystem:
     def flush(self) -> None:
         """Empty all caches, as before each pass of a profiler with cache control."""
 
+    def copied(self, va: int, size: int) -> None:
+        """A copy engine wrote `size` bytes at `va`: they are in L2 now, dirty."""
+
 class TimedGrid:
     """A grid under the clock; the grid itself must not have been stepped. Faults and counts are the grid's."""
 

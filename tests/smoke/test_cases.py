@@ -19,7 +19,7 @@ RUNNABLE = sorted(set(EXPECTED) - HANGS)
 @pytest.mark.parametrize("case", RUNNABLE)
 def test_case_prints_what_a_gpu_prints(case: str, generation: int) -> None:
     program = build_for([CASES / f"{case}.cu"], list(BOARDS))
-    outcome = warpath("run", "--quiet", "--gpu", BOARDS[generation], program)
+    outcome = warpath("run", "--quiet", "--functional", "--gpu", BOARDS[generation], program)
     expected = EXPECTED[case]
     assert outcome.stdout.strip() == expected["stdout"].strip(), outcome.stderr
     assert outcome.code == expected["exit_code"]

@@ -24,7 +24,7 @@ def test_vadd_prints_the_article_s_line_and_nothing_else(board: str) -> None:
     "example", sorted(path.name for path in EXAMPLES.glob("*.cu") if path.stem != "vadd")
 )
 def test_example_passes(example: str, board: str) -> None:
-    outcome = warpath("run", "-q", "--gpu", board, EXAMPLES / example)
+    outcome = warpath("run", "-q", "--functional", "--gpu", board, EXAMPLES / example)
     assert outcome.stdout.rstrip().endswith("PASS"), outcome.stdout + outcome.stderr
     assert outcome.code == 0
 
@@ -83,3 +83,34 @@ def test_explain_fits_100_columns_and_has_no_colour_in_a_pipe() -> None:
     assert max(map(len, outcome.stdout.splitlines())) <= 100
     for words in ("6 blocks, 48 of 48 warps", "5.33 waves", "8.32 us", "work-submit token", "lazy load"):
         assert words in outcome.stdout
+
+
+def test_the_clock_gives_the_article_s_duration(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    warpath("explain", "--gpu", "rtx4090", EXAMPLES / "vadd.cu", "--json", path)
+    launch = json.loads(path.read_text())["launches"][0]
+    time = launch["time"]
+    assert time["cache"] == "cold"
+    assert launch["duration_ns"] == time["front_ns"] + time["execution_ns"] + time["drain_ns"]
+    assert launch["duration_ns"] == pytest.approx(10780, rel=0.05)  # ncu's figure in the article
+    assert launch["duration_ns"] > launch["floor_ns"]
+    assert next(iter(launch["stalls"])) == "long_scoreboard"
+    waits = {
+        instruction["sass"].split()[0]: sum(instruction["stalls"].values())
+        for instruction in launch["instructions"]
+    }
+    assert max(waits, key=lambda opcode: waits[opcode]) == "FADD"
+
+
+def test_what_was_just_copied_is_still_in_l2_unless_the_caches_are_flushed() -> None:
+    durations: dict[str, float] = {}
+    for cache in ("none", "all"):
+        line = warpath("run", "--cache-control", cache, EXAMPLES / "vadd.cu").stderr.strip()
+        durations[cache] = float(line.split("us,")[0].split()[-1])
+    assert durations["none"] < 8.32 < durations["all"]  # 8.32 us: the DRAM floor
+
+
+def test_without_the_clock_there_is_no_duration() -> None:
+    outcome = warpath("run", "--functional", EXAMPLES / "vadd.cu")
+    assert "warp instructions" in outcome.stderr
+    assert "us," not in outcome.stderr

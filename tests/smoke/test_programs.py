@@ -35,6 +35,6 @@ def _options(name: str) -> list[str]:
 def test_program_prints_what_the_h200_printed(name: str, generation: int) -> None:
     sources = [PROGRAMS / source for source in SOURCES.get(name, (f"{name}.cu",))]
     program = build_for(sources, GENERATIONS, *_options(name))
-    outcome = warpath("run", "--quiet", "--gpu", BOARDS[generation], program)
+    outcome = warpath("run", "--quiet", "--functional", "--gpu", BOARDS[generation], program)
     assert outcome.stdout == EXPECTED[name]["stdout"], outcome.stderr
     assert outcome.code == EXPECTED[name]["exit_code"]

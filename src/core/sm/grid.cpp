@@ -279,6 +279,9 @@ std::vector<GroupState> Grid::groups() const {
     if (runner->current) collect_groups(*runner->current, all);
     for (const auto& cta : runner->resident) collect_groups(*cta, all);
   }
+  for (const Cta* cta : timed_ctas_) {
+    if (cta->live != 0) collect_groups(*cta, all);
+  }
   return all;
 }
 

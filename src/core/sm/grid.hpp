@@ -1,6 +1,7 @@
 // A launch in the core: the block distributor, resident CTAs, and the functional scheduler over host threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -76,7 +77,7 @@ class Grid {
   Memory& memory() { return memory_; }
   u64 blocks() const { return blocks_; }
   // CTAs that have been given to an SM so far.
-  u64 started() const { return next_block_ < blocks_ ? next_block_.load() : blocks_; }
+  u64 started() const { return std::min(next_block_ + timed_started_, blocks_); }
   const std::optional<Fault>& fault() const { return fault_; }
   std::vector<InstrCount> counts() const;
   std::vector<MemoryCount> memory_counts() const;
@@ -92,8 +93,17 @@ class Grid {
   // CTAs must not run side by side), and the CTAs.
   u32 make_workers(u32 threads);
   Worker& worker(u32 number) { return runners_[number]->worker; }
-  std::unique_ptr<Cta> make_cta() const { return std::make_unique<Cta>(spec_, rows_per_warp_); }
-  void start_cta(Cta& cta, u64 block, Worker& worker) const { cta.start(spec_, block, worker, banks_); }
+  std::unique_ptr<Cta> make_cta() {
+    auto cta = std::make_unique<Cta>(spec_, rows_per_warp_);
+    timed_ctas_.push_back(cta.get());
+    return cta;
+  }
+  void start_cta(Cta& cta, u64 block, Worker& worker) {
+    ++timed_started_;
+    cta.start(spec_, block, worker, banks_);
+  }
+  // The CTAs made are about to go: groups() no longer looks at them.
+  void forget_ctas() { timed_ctas_.clear(); }
   // The grid stops with `fault`.
   void fail(Fault fault) { fault_ = std::move(fault); }
 
@@ -125,6 +135,8 @@ class Grid {
   ConstBank banks_[kConstBanks];
   std::vector<Row> thread_ids_;
   std::vector<std::unique_ptr<Runner>> runners_;
+  std::vector<const Cta*> timed_ctas_;  // whose storage a timing model owns
+  std::atomic<u64> timed_started_{0};
   std::atomic<u64> next_block_{0};
   std::atomic<u64> fault_block_{~u64{0}};  // CTAs behind the first faulting one are dropped
   std::optional<Fault> fault_;

@@ -129,7 +129,8 @@ void bind_timing(nb::module_& m) {
             new (self) MemorySystem(TimingParams::from(params));
           },
           "params"_a)
-      .def("flush", &MemorySystem::flush);
+      .def("flush", &MemorySystem::flush)
+      .def("copied", &MemorySystem::copied, "va"_a, "size"_a);
   nb::class_<TimedGrid>(m, "TimedGrid")
       .def(nb::init<Grid&, MemorySystem&, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,
            nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())

@@ -78,6 +78,30 @@ void MemorySystem::flush() {
   flushed_ = true;
 }
 
+void MemorySystem::copied(u64 va, u64 size) {
+  if (size == 0) return;
+  const u64 kept = std::min(size, u64{params_.l2_bytes} * 2);  // what comes later pushes out what came before
+  const u64 first = (va + size - kept) / kSectorBytes, last = (va + size - 1) / kSectorBytes;
+  constexpr u64 kSectorsInLine = kLineBytes / kSectorBytes;
+  for (u64 address = first / kSectorsInLine; address <= last / kSectorsInLine; ++address) {
+    const u64 begin = std::max(first, address * kSectorsInLine) % kSectorsInLine;
+    const u64 end = std::min(last, address * kSectorsInLine + kSectorsInLine - 1) % kSectorsInLine;
+    const u8 sectors = static_cast<u8>((2u << end) - (1u << begin));
+    const u32 home = place_of(address).partition;
+    for (u32 partition = 0; partition < partitions_.size(); ++partition) {
+      L2Tags::Line* line = partitions_[partition].find(address);
+      L2Tags::Line victim;
+      if (partition != home) {
+        if (line != nullptr) line->valid &= static_cast<u8>(~sectors);
+        continue;
+      }
+      if (line == nullptr) line = partitions_[partition].replace(address, victim);
+      line->valid |= sectors;
+      line->dirty |= sectors;
+    }
+  }
+}
+
 void MemorySystem::use_code(u64 id, u32 lines) {
   if (id == code_id_ && code_.warm.size() == lines + 1) return;
   // The launch prefetches the code: it is in L2 by the time the first CTA asks for it.

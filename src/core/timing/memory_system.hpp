@@ -53,6 +53,8 @@ class MemorySystem {
   const TimingParams& params() const { return params_; }
   // Throws away all contents: what ncu does before each pass with --cache-control all.
   void flush();
+  // A copy engine wrote `size` bytes at `va` between launches: they are in L2 now, and not yet in DRAM.
+  void copied(u64 va, u64 size);
   // Time starts again at 0: ports and queues are empty, contents stay.
   void begin_launch();
   void end_launch(Cycle length);

@@ -29,6 +29,7 @@ class TimedGrid {
   TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id);
   TimedGrid(const TimedGrid&) = delete;
   TimedGrid& operator=(const TimedGrid&) = delete;
+  ~TimedGrid() { grid_.forget_ctas(); }
 
   // Runs about `budget` warp instructions; as Grid::step.
   GridState step(u64 budget, u32 threads);

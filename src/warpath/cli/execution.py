@@ -20,8 +20,8 @@ from warpath.report.recorder import Names, Recorder, api_calls, gpu_info
 GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 
 
-def add_execution(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of a run."""
+def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
+    """Declare the options of a run; `cache_control` is the command's default."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     parser.add_argument(
@@ -33,8 +33,8 @@ def add_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache-control",
         choices=("all", "none"),
-        default="none",
-        help="all: flush the caches before each launch, as ncu does (default: none)",
+        default=cache_control,
+        help="all: flush the caches before each launch, as ncu does by default (default here: %(default)s)",
     )
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
     add_limits(parser)

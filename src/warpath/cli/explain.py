@@ -13,7 +13,7 @@ from warpath.report import terminal
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_program(parser)
-    add_execution(parser)
+    add_execution(parser, cache_control="all")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -62,6 +62,8 @@ def make_machine(
     options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control)
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
-    driver = Driver(gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed)
+    driver = Driver(
+        gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed
+    )
     session = Session(program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout)
     return Machine(gpu, model, driver, session)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_program(parser)
-    add_execution(parser)
+    add_execution(parser, cache_control="none")
     parser.add_argument("-q", "--quiet", action="store_true", help="no line per launch on stderr")
 
 

@@ -36,6 +36,10 @@ class Clock:
         self._memory = core.MemorySystem(dict(self.timing.values))
         self._flushed = False  # before the launch that runs now
 
+    def copied(self, va: int, size: int) -> None:
+        """A copy engine wrote device memory: what fits stays in L2."""
+        self._memory.copied(va, size)
+
     def start(self, grid: Any, launch: Launch, flush: bool) -> Any:
         """`grid`, which has not run yet, under the clock: same `step`, and `result`.
 

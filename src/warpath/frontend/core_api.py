@@ -27,6 +27,10 @@ class Memory(Protocol):
         """Copy bytes."""
         ...
 
+    def nearest(self, va: int) -> list[tuple[int, int, int]]:
+        """(base, size, kind) of the allocations right below and above `va`, or around it."""
+        ...
+
     def extent(self, va: int) -> tuple[int, int] | None:
         """(base, size) of the live allocation that holds `va`, None when there is none."""
         ...

@@ -9,11 +9,14 @@ from typing import Any
 
 from warpath.frontend.clocked import Clock, kept
 from warpath.frontend.core_api import Core, Text
-from warpath.frontend.engine import ChannelFault, Machine, Progress, Steps
+from warpath.frontend.engine import ChannelFault, Copy, Machine, Progress, Steps
 from warpath.frontend.launch import Launch, split_shared
 from warpath.gpu.spec import Gpu
 
 Disassemble = Callable[[bytes], Sequence[Text]]
+
+
+_DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,16 @@ class Executor:
             while timed.step(self._options.budget, self._options.threads) == "running":
                 pass
             return clock.counters(grid, timed, launch)
+
+    def on_copy(self, copy: Copy) -> None:
+        """The clock's caches see what copy engines write to the device's own memory."""
+        if not self._options.timed:
+            return
+        for base, size, kind in self._machine.memory.nearest(copy.dst):
+            if kind in _DEVICE_KINDS and base <= copy.dst < base + size:
+                rows = [copy.dst + row * copy.dst_pitch for row in range(copy.height)] or [copy.dst]
+                for row in rows:
+                    self._started_clock().copied(row, copy.width)
 
     def _started_clock(self) -> Clock:
         if self._clock is None:

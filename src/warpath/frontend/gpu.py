@@ -46,6 +46,7 @@ class ModelGpu:
         self._core = core if core is not None else cast("Core", importlib.import_module("warpath._core"))
         self._machine = Machine(memory)
         self._executor = Executor(self._core, self._machine, spec, disassemble, options or Options())
+        self._machine.observers.append(self._executor)
         self._distributor = Distributor(self._machine, self._executor, spec)
         self._host = HostEngine(self._machine, self._make_engine)
         self._channels: dict[int, Channel] = {}

@@ -182,7 +182,11 @@ def _time(launch: Launch) -> Iterator[str]:
         f"duration: {format_duration_ns(launch.duration_ns)}, {time.cache} caches, SM clock {time.sm_clock_mhz:g} MHz "
         f"(modelled, constants measured on {time.constants_from}): {stages}"
     )
-    figures = [f"{label} {launch.counters[name]:.1f}{unit}" for name, label, unit in _SHOWN if name in launch.counters]
+    figures = [
+        f"{label} {launch.counters[name]:.1f}{unit}"
+        for name, label, unit in _SHOWN
+        if name in launch.counters
+    ]
     bytes_read = launch.counters.get("dram__bytes_read.sum", 0)
     bytes_written = launch.counters.get("dram__bytes_write.sum", 0)
     yield (
@@ -208,7 +212,10 @@ def _code(launch: Launch, console: Console) -> None:
         return
     total = sum(sum(instruction.stalls.values()) for instruction in launch.instructions)
     share = ", share of all warp cycles" if total else ""
-    _line(console, f"code: pc, wait mask:reads:writes:yield:stall, warps that ran it{share} (modelled), instruction")
+    _line(
+        console,
+        f"code: pc, wait mask:reads:writes:yield:stall, warps that ran it{share} (modelled), instruction",
+    )
     for line, group in groupby(shown, key=lambda instruction: (instruction.file, instruction.line)):
         if line[1]:
             console.print(Text(f"    // {line[0].rsplit('/', 1)[-1]}:{line[1]}", style="dim"), soft_wrap=True)
