@@ -92,7 +92,8 @@ def test_refused_launches_come_with_the_arithmetic(case: str, words: tuple[str, 
         assert word in outcome.stderr
 
 
-@pytest.mark.parametrize("generation", [75, 89, 120])
+# From sm_100 on the compiler computes the trip count, and the loop ends.
+@pytest.mark.parametrize("generation", [75, 80, 89])
 def test_a_loop_that_never_ends_is_stopped_and_shown(generation: int) -> None:
     outcome = run("run", "c38_infinite_loop", generation, "-q", "--timeout", "1")
     assert outcome.stdout == "launch: no error\nsync: 702 the launch timed out and was terminated\n"

@@ -428,3 +428,21 @@ def test_trap() -> None:
     made = run("ISETP.EQ.U32.AND P0,PT,R0,0x21,PT\n@P0 BPT.TRAP 0x1", block=64)
     assert made.grid.fault is not None
     assert (made.grid.fault["kind"], made.grid.fault["thread"]) == ("trap", (33, 0, 0))
+
+
+def test_exit_takes_one_more_condition() -> None:
+    memory = new_memory()
+    memory.alloc(DATA, 128, 1)
+    memory.write(DATA, bytes(128))
+    source = f"""
+        ISETP.GE.U32.AND P1,PT,R0,0x8,PT
+        ISETP.LT.U32.AND P2,PT,R0,0x10,PT
+        IMAD.WIDE.U32 R4,R0,0x4,c[0x0][0x160]
+        MOV R20,0x1
+        @P1 EXIT P2
+        STG.E [R4.64],R20
+        """
+    made = run(source, memory=memory, words=[DATA & 0xFFFFFFFF, DATA >> 32])
+    assert made.state == "done"
+    stored = struct.unpack("<32I", memory.read(DATA, 128))
+    assert stored == tuple(int(not 8 <= lane < 16) for lane in range(32))

@@ -386,11 +386,20 @@ std::string bind_bar(const InstrText& text, Instr& out) {
 
 // ---- ends and hints ----
 
-void exec_exit(Warp& warp, const Instr&, u32 mask) {
+// EXIT [P]: a predicate operand is one more condition beside the guard.
+void exec_exit(Warp& warp, const Instr& in, u32 mask) {
+  if (in.operand_count == 1) mask &= pred_mask(warp, in.operands[0]);
+  if (mask == 0) return;
   warp.exited |= mask;
   warp.active &= ~mask;
   warp.cta->live -= static_cast<u32>(__builtin_popcount(mask));
   barrier_recheck(*warp.cta);
+}
+
+std::string bind_exit(const InstrText& text, Instr& out) {
+  if (!has_shape(text, {}) && !has_shape(text, {OperandKind::Pred})) return "unexpected operands";
+  out.exec = exec_exit;
+  return "";
 }
 
 void exec_trap(Warp&, const Instr& in, u32 mask) {
@@ -445,7 +454,7 @@ constexpr std::array kOps = {
     OpDecl{"WARPSYNC", "ALL EXCLUSIVE COLLECTIVE", Pipe::Cbu, Latency::Variable, bind_warpsync},
     OpDecl{"ENDCOLLECTIVE", "", Pipe::Cbu, Latency::Variable, bind_bare<exec_nothing>},
     OpDecl{"BAR", "SYNC ARV RED POPC AND OR DEFER_BLOCKING", Pipe::Adu, Latency::Variable, bind_bar},
-    OpDecl{"EXIT", "", Pipe::Cbu, Latency::Variable, bind_bare<exec_exit>},
+    OpDecl{"EXIT", "", Pipe::Cbu, Latency::Variable, bind_exit},
     OpDecl{"BPT", "TRAP", Pipe::Cbu, Latency::Variable, bind_trap},
     OpDecl{"YIELD", "", Pipe::Cbu, Latency::Fixed, bind_bare<exec_yield>},
     OpDecl{"NANOSLEEP", "WARP", Pipe::Cbu, Latency::Variable, bind_nanosleep},
