@@ -160,7 +160,7 @@ def run_case(source: Path, largest: int, threads: int) -> Comparer:
         eager=False,
         count=False,
         threads=threads,
-        capture=True,
+        hold=True,
         timeout=600,
         observers=[comparer],
     )

@@ -47,7 +47,7 @@ def seconds(board: str, tools: tuple[str, ...], runs: int) -> float:
     for _ in range(runs):
         clock, watch = Clock(), Watch(tools, show=lambda _: None)
         machine = make_machine(
-            gpu, program, [], eager=False, count=False, threads=1, capture=True, observers=[clock, watch]
+            gpu, program, [], eager=False, count=False, threads=1, hold=True, observers=[clock, watch]
         )
         watch.attach(_core, machine.driver, machine.session.runtime)
         machine.session.run()

@@ -79,7 +79,7 @@ def rate(source: Path, board: str, threads: int, runs: int) -> float:
     for _ in range(runs):
         watch = Watch()
         machine = make_machine(
-            gpu, program, [], eager=False, count=False, threads=threads, capture=True, observers=[watch]
+            gpu, program, [], eager=False, count=False, threads=threads, hold=True, observers=[watch]
         )
         machine.session.run()
         best = max(best, *(instructions / seconds for seconds, instructions, _ in watch.launches))

@@ -43,7 +43,7 @@ def split() -> dict[str, float]:
     clock.lap("load the board")
     program = build(VADD, gpu.sm.name, shim_directory()).program
     clock.lap("find the build in the cache")
-    machine = make_machine(gpu, program, [], eager=False, count=False, capture=True)
+    machine = make_machine(gpu, program, [], eager=False, count=False, hold=True)
     clock.lap("make memory, model GPU, driver")
     model, inner = machine.model, machine.model.run
     spent = 0.0

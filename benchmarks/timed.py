@@ -67,7 +67,7 @@ def main() -> int:
             eager=False,
             count=False,
             threads=args.threads,
-            capture=True,
+            hold=True,
             timeout=600,
             observers=[watch],
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.core_kit import make_program, run
-from warpath.gpu import spec
+from warpath.gpu import spec, timing
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "deviations.md"
 
@@ -65,3 +65,8 @@ def test_d10_boards_say_how_sure_their_launch_encoding_is() -> None:
     assert confidence["sm_90"] == "high"
     assert {confidence["sm_80"], confidence["sm_100"], confidence["sm_103"]} == {"low"}
     assert confidence["sm_75"] == "medium"
+
+
+def test_d23_boards_say_whose_constants_they_use() -> None:
+    assert timing.resolve(spec.load("h200")).inherited == []
+    assert timing.resolve(spec.load("t4")).inherited != []

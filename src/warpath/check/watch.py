@@ -134,7 +134,7 @@ class Watch:
         self._grid = None
         if grid is None:
             return
-        for note in grid.notes:
+        for note in grid.notes if not self._tools or "memcheck" in self._tools else ():
             self._add(self._describe.note(launch, note, self._made(grid, note)))
         if self._checker is not None:
             self._checked(launch, self._checker.findings(grid))

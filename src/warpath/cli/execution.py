@@ -70,13 +70,13 @@ def execute(
     args: argparse.Namespace,
     *,
     count: bool,
-    capture: bool = False,
+    hold: bool = False,
     watcher: Any = None,
     watch: Watch | None = None,
 ) -> Report:
     """Build and run what `args` names; the report, also written to `--json`.
 
-    `count` keeps memory counters, `capture` holds the program's stdout back for the report instead of passing it
+    `count` keeps memory counters, `hold` holds the program's stdout back for the report instead of passing it
     on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults.
     """
     gpu = spec.load(args.gpu)
@@ -96,7 +96,8 @@ def execute(
         threads=args.threads,
         timed=not args.functional,
         cache_control=args.cache_control,
-        capture=capture or args.json is not None,
+        capture=args.json is not None,
+        hold=hold,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
     )

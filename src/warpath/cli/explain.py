@@ -18,6 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the path; 1 when a launch faulted, 0 otherwise."""
-    report = execute(args, count=True, capture=True)
+    report = execute(args, count=True, hold=True)
     terminal.render(report, console())
     return 1 if report.faults else 0

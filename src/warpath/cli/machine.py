@@ -38,6 +38,7 @@ def make_machine(
     timed: bool = False,
     cache_control: str = "none",
     capture: bool = False,
+    hold: bool = False,
     timeout: float | None = None,
     observers: Sequence[Any] = (),
 ) -> Machine:
@@ -45,7 +46,7 @@ def make_machine(
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
     (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `capture` keeps the program's stdout for the
-    report.
+    report, `hold` does so without passing it on.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -65,5 +66,7 @@ def make_machine(
     driver = Driver(
         gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed
     )
-    session = Session(program, arguments, driver, arena, shim_directory(), capture=capture, timeout=timeout)
+    session = Session(
+        program, arguments, driver, arena, shim_directory(), capture=capture, hold=hold, timeout=timeout
+    )
     return Machine(gpu, model, driver, session)

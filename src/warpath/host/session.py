@@ -337,7 +337,8 @@ class Runtime:
 
 
 class Session:
-    """Runs a program to its end. `capture` keeps its stdout (`stdout`) while passing it on.
+    """Runs a program to its end. `capture` keeps its stdout (`stdout`) while passing it on, `hold` keeps
+    it and passes nothing on.
 
     `shim` is the directory with the CUDA libraries; `timeout` (seconds) ends a program that runs longer.
     """
@@ -352,6 +353,7 @@ class Session:
         *,
         variables: Mapping[str, str] | None = None,
         capture: bool = False,
+        hold: bool = False,
         timeout: float | None = None,
     ) -> None:
         self.path = path
@@ -360,7 +362,8 @@ class Session:
         self._stdout = bytearray()
         self._shim = shim
         self._variables = dict(os.environ if variables is None else variables)
-        self._capture = capture
+        self._capture = capture or hold
+        self._hold = hold
         self._timeout = timeout
 
     @property
@@ -423,8 +426,9 @@ class Session:
                 server.unwatch(fd)
                 return
             self._stdout += data[: KEEP_STDOUT - len(self._stdout)]
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            if not self._hold:
+                sys.stdout.buffer.write(data)
+                sys.stdout.buffer.flush()
 
         server.watch(fd, forward)
 
