@@ -1,0 +1,80 @@
+"""What goes wrong around warpath does not stay: killed programs, noise on the socket, full memory, many runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.check.planted_kit import PLANTED
+from tests.smoke.programs import build_for, warpath
+
+STEPS = 12
+DESCRIPTORS = Path("/proc/self/fd")
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return build_for([PLANTED / "injection.cu"], [89])
+
+
+def is_gone(stdout: str) -> bool:
+    """Neither the process nor the folder of its socket, which the program has printed, is left."""
+    pid, socket = stdout.splitlines()[0].split()
+    return not Path(f"/proc/{pid}").exists() and not Path(socket).parent.exists()
+
+
+@pytest.mark.parametrize("step", range(STEPS))
+def test_killed_at_a_call(program: Path, step: int) -> None:
+    outcome = warpath("run", "-q", program, "--", "steps", str(step))
+    assert outcome.code == 128 + 9, outcome.stderr
+    assert is_gone(outcome.stdout)
+
+
+def test_killed_after_them_all(program: Path) -> None:
+    outcome = warpath("run", "-q", program, "--", "steps", "99")
+    assert outcome.code == 0
+    assert outcome.stdout.endswith(f"{STEPS} steps\n")
+    assert is_gone(outcome.stdout)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_on_the_socket(program: Path, seed: int) -> None:
+    outcome = warpath("run", "-q", program, "--", "noise", str(seed))
+    assert (outcome.stdout, outcome.code) == ("1 devices\n", 0), outcome.stderr[-2000:]
+    assert "Traceback" not in outcome.stderr
+
+
+def test_memory_exhausted(program: Path) -> None:
+    outcome = warpath("run", "-q", program, "--", "exhaust")
+    assert outcome.stdout == "2 2 2 malloc: 2\nmemset: 1\nthen 700\n" or "then" in outcome.stdout
+    assert "Traceback" not in outcome.stderr
+
+
+def test_two_programs_at_once(program: Path) -> None:
+    command = [sys.executable, "-m", "warpath", "run", "-q", str(program), "--", "steps", "99"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    outputs = [one.communicate(timeout=60)[0] for one in both]
+    assert [one.returncode for one in both] == [0, 0]
+    assert all(is_gone(output) for output in outputs)
+    assert outputs[0].splitlines()[0].split()[1] != outputs[1].splitlines()[0].split()[1]
+
+
+def shared_segments() -> set[str]:
+    return {path.name for path in Path("/dev/shm").glob("warpath*")}
+
+
+@pytest.mark.parametrize(
+    "runs", [10, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+)
+def test_many_runs_leave_nothing(program: Path, runs: int) -> None:
+    before, descriptors = shared_segments(), len(os.listdir(DESCRIPTORS))
+    for _ in range(runs):
+        outcome = warpath("run", "-q", program, "--", "steps", "99")
+        assert outcome.code == 0
+        assert is_gone(outcome.stdout)
+    assert shared_segments() <= before
+    assert len(os.listdir(DESCRIPTORS)) == descriptors
