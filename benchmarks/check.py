@@ -68,7 +68,9 @@ def main() -> int:
         took = seconds(args.gpu, TOOLS if tool == "all" else (tool,), args.runs)
         target = TARGETS.get(tool)
         missed |= target is not None and took > target * plain
-        print(f"{tool:12} {took:8.3f} s {took / plain:6.2f} times" + (f" (target {target:g})" if target else ""))
+        print(
+            f"{tool:12} {took:8.3f} s {took / plain:6.2f} times" + (f" (target {target:g})" if target else "")
+        )
     return int(missed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +49,8 @@ def test_noise_on_the_socket(program: Path, seed: int) -> None:
 
 def test_memory_exhausted(program: Path) -> None:
     outcome = warpath("run", "-q", program, "--", "exhaust")
-    assert outcome.stdout == "2 2 2 malloc: 2\nmemset: 1\nthen 700\n" or "then" in outcome.stdout
+    assert outcome.stdout == "2 2 2 malloc: 2\nmemset: 1\nthen 0\n"
+    assert "refused with error 2" in outcome.stderr  # no room for the kernel's code either
     assert "Traceback" not in outcome.stderr
 
 
@@ -71,10 +71,10 @@ def shared_segments() -> set[str]:
     "runs", [10, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 )
 def test_many_runs_leave_nothing(program: Path, runs: int) -> None:
-    before, descriptors = shared_segments(), len(os.listdir(DESCRIPTORS))
+    before, descriptors = shared_segments(), len(list(DESCRIPTORS.iterdir()))
     for _ in range(runs):
         outcome = warpath("run", "-q", program, "--", "steps", "99")
         assert outcome.code == 0
         assert is_gone(outcome.stdout)
     assert shared_segments() <= before
-    assert len(os.listdir(DESCRIPTORS)) == descriptors
+    assert len(list(DESCRIPTORS.iterdir())) == descriptors

@@ -434,7 +434,7 @@ def test_exit_takes_one_more_condition() -> None:
     memory = new_memory()
     memory.alloc(DATA, 128, 1)
     memory.write(DATA, bytes(128))
-    source = f"""
+    source = """
         ISETP.GE.U32.AND P1,PT,R0,0x8,PT
         ISETP.LT.U32.AND P2,PT,R0,0x10,PT
         IMAD.WIDE.U32 R4,R0,0x4,c[0x0][0x160]

@@ -53,9 +53,9 @@ struct Worker {
   Memory* memory = nullptr;
   std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
-  Footprint loaded;  // sectors that loads touched, when keep_loaded
+  Footprint loaded;                        // sectors that loads touched, when keep_loaded
   bool keep_loaded = false;
-  std::vector<AccessSlot> slots;           // by instruction index
+  std::vector<AccessSlot> slots;  // by instruction index
   Access access;
   Checker* checker = nullptr;  // who watches; null: nobody
   bool observe = false;        // fill `access` (and count) at every memory instruction

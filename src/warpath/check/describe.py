@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from warpath.check import xid
+from warpath.check.callstack import Frames
 from warpath.check.history import KIND_NAMES, History, Record
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
 from warpath.driver.context import Driver
@@ -50,10 +51,11 @@ class Describer:
         self._history = history
         self._calls = calls
 
-    def call(self, index: int) -> str:
-        """`API call 3 (cudaMalloc)`."""
+    def call(self, index: int, frames: Frames | None = None) -> str:
+        """`API call 3 (cudaMalloc) in main > setup(int)`."""
         name = self._calls.get(index)
-        return f"API call {index}" + (f" ({name})" if name else "")
+        place = frames.describe() if frames is not None else ""
+        return f"API call {index}" + (f" ({name})" if name else "") + (f" in {place}" if place else "")
 
     def spot(self, launch: Launch, record: Mapping[str, Any]) -> FaultSite:
         """Where a record of the core points."""
@@ -131,7 +133,9 @@ class Describer:
         freed = self._history.freed_at(address)
         if freed is not None:
             details.append(f"and is inside a freed allocation at {freed.va:#x} of size {freed.size:,} bytes")
-            notes = [f"Use after free: {self._where(freed)}, freed by {self.call(freed.freed or 0)}."]
+            notes = [
+                f"Use after free: {self._where(freed)}, freed by {self.call(freed.freed or 0, freed.freed_in)}."
+            ]
             return "use_after_free", details, notes, self._info(freed, address)
         near = self._history.nearest(address)
         notes = self._guess(address)
@@ -160,7 +164,7 @@ class Describer:
     def _where(self, record: Record) -> str:
         return (
             f"{record.size:,} bytes of {KIND_NAMES.get(record.kind, 'device')} memory at {record.va:#x}, "
-            f"allocated by {self.call(record.made)}"
+            f"allocated by {self.call(record.made, record.made_in)}"
         )
 
     def _info(self, record: Record, address: int) -> AllocationInfo:
@@ -169,8 +173,8 @@ class Describer:
             size=record.size,
             kind=KIND_NAMES.get(record.kind, "device"),
             offset=address - record.va,
-            allocated_by=self.call(record.made),
-            freed_by=self.call(record.freed) if record.freed is not None else "",
+            allocated_by=self.call(record.made, record.made_in),
+            freed_by=self.call(record.freed, record.freed_in) if record.freed is not None else "",
         )
 
     def _window(self, launch: Launch, kind: str, address: int, size: int) -> list[str]:

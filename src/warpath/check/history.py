@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from warpath.check.callstack import Frames
 from warpath.driver.address_space import Allocation, Kind
 
 QUARANTINE_BYTES = 1 << 30
@@ -25,6 +26,8 @@ class Record:
     kind: Kind
     made: int
     freed: int | None = None
+    made_in: Frames | None = None
+    freed_in: Frames | None = None
 
     @property
     def end(self) -> int:
@@ -39,13 +42,17 @@ class Record:
 
 
 class History:
-    """Told by the driver of allocations and frees. `calls` says the index of the API call in progress.
+    """Told by the driver of allocations and frees. `calls` says the index of the API call in progress, `frames`
+    where the program makes it.
 
     With `quarantine`, freed ranges are not handed out again until there are too many of them.
     """
 
-    def __init__(self, calls: Callable[[], int], *, quarantine: bool) -> None:
+    def __init__(
+        self, calls: Callable[[], int], frames: Callable[[], Frames | None], *, quarantine: bool
+    ) -> None:
         self._calls = calls
+        self._frames = frames
         self._quarantine = quarantine
         self._live: dict[int, Record] = {}
         self._starts: list[int] = []
@@ -54,7 +61,9 @@ class History:
 
     def on_allocate(self, allocation: Allocation) -> None:
         """The program got an allocation."""
-        record = Record(allocation.va, allocation.size, allocation.kind, self._calls())
+        record = Record(
+            allocation.va, allocation.size, allocation.kind, self._calls(), made_in=self._frames()
+        )
         self._live[record.va] = record
         insort(self._starts, record.va)
 
@@ -65,6 +74,7 @@ class History:
             return False
         self._starts.remove(record.va)
         record.freed = self._calls()
+        record.freed_in = self._frames()
         self._freed.append(record)
         if not self._quarantine or self._held + allocation.reserved > QUARANTINE_BYTES:
             return False

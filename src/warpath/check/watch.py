@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from warpath.check import hang, slices, text
+from warpath.check.callstack import Frames, capture
 from warpath.check.describe import RACES, Describer
 from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
 from warpath.check.suppress import Rule, split
@@ -66,7 +67,7 @@ class Watch:
     def attach(self, core: Any, driver: Driver, runtime: Runtime) -> None:
         """Before the program starts: the driver tells of allocations, the core is told what to check."""
         self._driver, self._runtime = driver, runtime
-        self.history = History(lambda: runtime.calls, quarantine="memcheck" in self._tools)
+        self.history = History(lambda: runtime.calls, self._frames, quarantine="memcheck" in self._tools)
         self._describe = Describer(driver, self.history, _CallNames(runtime))
         driver.space.watcher = self.history
         runtime.on_error = self._refused
@@ -80,6 +81,11 @@ class Watch:
                 initialized="initcheck" in self._tools,
                 constants="memcheck" in self._tools,
             )
+
+    def _frames(self) -> Frames | None:
+        """Where the program makes the call in progress. It takes a moment, so only checked runs look."""
+        caller = self._runtime.caller if self._tools else None
+        return capture(*caller) if caller is not None else None
 
     def _refused(self, call: str, error: CudaError) -> None:
         """A launch that was not even tried: say why, with the numbers, once."""
@@ -180,7 +186,7 @@ class Watch:
                     size=block.size,
                     notes=[
                         f"{KIND_NAMES.get(block.kind, 'device').capitalize()} memory, allocated by "
-                        f"{self._describe.call(block.made)}, never freed."
+                        f"{self._describe.call(block.made, block.made_in)}, never freed."
                     ],
                 )
             )
@@ -191,12 +197,12 @@ class Watch:
         if freed is not None and freed.va == va:
             kind = "double_free"
             notes = [
-                f"Already freed by {self._describe.call(freed.freed or 0)}; "
-                f"allocated by {self._describe.call(freed.made)}."
+                f"Already freed by {self._describe.call(freed.freed or 0, freed.freed_in)}; "
+                f"allocated by {self._describe.call(freed.made, freed.made_in)}."
             ]
             info = AllocationInfo(address=va, size=freed.size, kind=KIND_NAMES.get(freed.kind, "device"), offset=0,
-                                  allocated_by=self._describe.call(freed.made),
-                                  freed_by=self._describe.call(freed.freed or 0))  # fmt: skip
+                                  allocated_by=self._describe.call(freed.made, freed.made_in),
+                                  freed_by=self._describe.call(freed.freed or 0, freed.freed_in))  # fmt: skip
         return Fault(
             tool="memcheck",
             kind=kind,
@@ -267,7 +273,7 @@ def _first(launch: Launch, grid: Any) -> dict[str, Any]:
     """Where the first group that runs is, as a fault record says it."""
     groups: list[dict[str, Any]] = grid.groups()
     running = [group for group in groups if group["state"] in ("running", "ready")]
-    group: dict[str, Any] = next(iter(running or groups), {})
+    group = (running or groups or [dict[str, Any]()])[0]
     mask = int(group.get("mask", 1)) or 1
     thread = int(group.get("warp", 0)) * 32 + (mask & -mask).bit_length() - 1
     x, y, _ = launch.work.block

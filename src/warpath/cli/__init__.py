@@ -41,7 +41,7 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"warpath {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        sub = commands.add_parser(name, help=summary, description=summary.capitalize() + ".")
+        sub = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == command:
             importlib.import_module(f"warpath.cli.{name}").add_arguments(sub)
     return top

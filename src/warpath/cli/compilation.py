@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 from warpath.cli.cubins import listing, program_cubins
 from warpath.container import fatbin
 from warpath.container.cubin import Cubin, Kernel
+from warpath.errors import UsageError
 from warpath.gpu.spec import Gpu
 from warpath.report.model import CompileInfo, KernelInfo, ParamInfo, StageInfo
 from warpath.toolchain.record import Build
@@ -35,7 +38,7 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
     ]
     kernels = {
         kernel.name: _kernel(build, cubin, kernel)
-        for cubin in program_cubins(build.program, gpu)
+        for cubin in _cubins(build, gpu)
         for kernel in cubin.kernels.values()
     }
     stages = [
@@ -45,6 +48,12 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
         for stage in build.stages
     ]
     return CompileInfo(cached=build.cached, stages=stages, kernels=kernels, members=members)
+
+
+def _cubins(build: Build, gpu: Gpu) -> Iterator[Cubin]:
+    """The program's cubins; none when its sources have no kernel."""
+    with contextlib.suppress(UsageError):
+        yield from program_cubins(build.program, gpu)
 
 
 def _kernel(build: Build, cubin: Cubin, kernel: Kernel) -> KernelInfo:

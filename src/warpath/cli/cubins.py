@@ -25,7 +25,7 @@ def cubins_of(args: argparse.Namespace, gpu: Gpu) -> Iterator[Cubin]:
     """
     path: Path = args.program
     if is_source(path):
-        yield from program_cubins(resolve(args, gpu).path, gpu)
+        yield from program_cubins(resolve(args, gpu).path, gpu, str(path))
         return
     try:
         data = path.read_bytes()
@@ -41,9 +41,9 @@ def cubins_of(args: argparse.Namespace, gpu: Gpu) -> Iterator[Cubin]:
         yield from program_cubins(path, gpu)
 
 
-def program_cubins(path: Path, gpu: Gpu) -> Iterator[Cubin]:
-    """The cubins in a program's `.nv_fatbin` sections that run on `gpu`."""
-    yield from _members(fatbin.from_elf(path.read_bytes(), str(path)), path, gpu)
+def program_cubins(path: Path, gpu: Gpu, called: str = "") -> Iterator[Cubin]:
+    """The cubins in a program's `.nv_fatbin` sections that run on `gpu`; `called` is what the user knows it as."""
+    yield from _members(fatbin.from_elf(path.read_bytes(), str(path)), Path(called or path), gpu)
 
 
 def listing(cubin: Cubin, kernel: Kernel) -> Listing:
@@ -56,7 +56,12 @@ def _members(bins: list[fatbin.Fatbin], path: Path, gpu: Gpu) -> Iterator[Cubin]
     members = [member for each in bins for member in each.members]
     fitting = [m for m in members if m.kind == "elf" and m.sm // 10 == gpu.sm.major and m.sm <= gpu.sm.number]
     cubins = [cubin for m in fitting if (cubin := Cubin(m.payload(), f"{path} sm_{m.sm}")).kernels]
-    if not cubins:
-        held = ", ".join(sorted({f"{m.kind} sm_{m.sm}" for m in members})) or "nothing"
+    if cubins:
+        yield from cubins
+    elif not members:
+        raise UsageError(f"{path} is not a CUDA program: it has no device code")
+    elif fitting:
+        raise UsageError(f"{path} has no kernel")
+    else:
+        held = ", ".join(sorted({f"{m.kind} sm_{m.sm}" for m in members}))
         raise UsageError(f"{path} holds no kernel for {gpu.sm.name}: it has {held}")
-    yield from cubins

@@ -9,6 +9,7 @@ from typing import Any
 
 from warpath import __version__, _core
 from warpath.check.watch import Limits, Watch
+from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
 from warpath.cli.target import resolve
@@ -25,7 +26,7 @@ def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     parser.add_argument(
-        "-c", "--launch-count", type=int, metavar="N", help="report only the first N launches"
+        "-c", "--launch-count", type=numbers.positive, metavar="N", help="report only the first N launches"
     )
     parser.add_argument(
         "--functional", action="store_true", help="run without the clock: ten times faster, no durations"
@@ -36,7 +37,9 @@ def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
         default=cache_control,
         help="all: flush the caches before each launch, as ncu does by default (default here: %(default)s)",
     )
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
+    parser.add_argument(
+        "--threads", type=numbers.count, default=0, metavar="N", help="host threads (default: all)"
+    )
     add_limits(parser)
 
 
@@ -44,13 +47,13 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     """Declare when what does not end is stopped."""
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=numbers.seconds,
         metavar="SECONDS",
         help="stop a launch that runs longer with error 702, as a display watchdog does, and the program soon after",
     )
     parser.add_argument(
         "--instructions",
-        type=int,
+        type=numbers.positive,
         metavar="N",
         help="stop a launch after about N warp instructions with error 702",
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from warpath.cli import numbers
 from warpath.cli.console import console
 from warpath.errors import UsageError
 
@@ -28,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "recording", metavar="FILE", type=Path, help="a recording of `warpath trace --with-memory`"
     )
     parser.add_argument("--gpu", metavar="NAME", help="board (default: the one that was recorded)")
-    parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
+    parser.add_argument(
+        "--threads", type=numbers.count, default=0, metavar="N", help="host threads (default: all)"
+    )
     parser.add_argument(
         "--to-host", metavar="FILE", type=Path, help="write the bytes that copies brought to the host"
     )

@@ -18,7 +18,7 @@ from warpath.errors import UsageError
 from warpath.gpu import spec
 from warpath.isa.listing import Instruction, Listing
 
-HEADING = "pc    waits on:reads:writes:yield:stall  pipe     instruction"
+HEADING = "pc    waits on:reads:writes:yield:stall  pipe      instruction"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def _print(cubin: Cubin, kernel: Kernel, code: Listing, words: bool) -> None:
 def _line(instruction: Instruction, words: bool) -> str:
     pipe, _ = schedule(instruction.opcode)
     spelled = f"   // {instruction.control.spelled()}" if words else ""
-    return f"{instruction.pc:04x}  {instruction.control.compact()}   {pipe:8} {instruction.text}{spelled}"
+    return f"{instruction.pc:04x}  {instruction.control.compact()}   {pipe:9} {instruction.text}{spelled}"
 
 
 def _row(instruction: Instruction) -> dict[str, Any]:

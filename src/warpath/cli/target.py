@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,4 +82,6 @@ def resolve(args: argparse.Namespace, gpu: Gpu) -> Target:
     from warpath.toolchain.build import build
 
     made = build([path, *args.sources], gpu.sm.name, shim_directory(), args.nvcc)
+    if not made.usage:  # not an error: it may load its code at run time, as driver API programs do
+        print(f"warpath: {path} has no device code of its own", file=sys.stderr)
     return Target(made.program, made)

@@ -223,7 +223,9 @@ def load(name: str) -> Gpu:
     spoken = {_key(alias): board for board in boards for alias in _board(board).aliases}
     if key in spoken:
         return _board(spoken[key])
-    raise UsageError(f"unknown GPU {name!r}{_nearest(key, [*boards, *spoken])}; `warpath gpus` lists all")
+    raise UsageError(
+        f"unknown GPU {name!r}{_nearest(key, [*boards, *spoken])} `warpath gpus` lists all that are known"
+    )
 
 
 @cache
@@ -308,7 +310,7 @@ def _nearest(name: str, known: Any) -> str:
     import difflib  # only errors need it, and loading a board should cost little
 
     close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
-    return f"; did you mean {', '.join(close)}?" if close else ""
+    return f"; did you mean {', '.join(close)}?" if close else "."
 
 
 def _printable(value: Value) -> float | int | str:

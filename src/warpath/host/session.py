@@ -181,6 +181,12 @@ class Runtime:
         finally:
             self._waits.pop()
 
+    @property
+    def caller(self) -> tuple[int, int] | None:
+        """(process, thread) whose call is being served."""
+        hello = self._active[-1].hello if self._active else None
+        return (hello.pid, hello.tid) if hello is not None else None
+
     def complain(self, message: str) -> None:
         """A line on stderr, once per text."""
         if message not in self._said:

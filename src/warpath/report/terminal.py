@@ -99,8 +99,9 @@ def _submission(launch: Launch) -> Iterator[str]:
     if launch.load is not None:
         load = launch.load
         how = "assembled from PTX, then " if load.jit else ""
+        kind = "eager load" if load.reason == "eager loading" else "lazy load"
         yield (
-            f"lazy load: {load.member} {how}uploaded before this launch, {load.code_bytes} B of code to "
+            f"{kind}: {load.member} {how}uploaded before this launch, {load.code_bytes} B of code to "
             f"{load.code_va:#x} {load.how}, {load.data_bytes} B of data (modelled)"
         )
     names = Counter(method.name for method in sub.methods)
@@ -117,11 +118,14 @@ def _submission(launch: Launch) -> Iterator[str]:
     yield (
         f"QMD {sub.qmd_version} at {sub.qmd_va:#x}: grid {' '.join(map(str, launch.grid))}, block "
         f"{' '.join(map(str, launch.block))}, {launch.registers} registers, {launch.shared_bytes} B shared memory, "
-        f"code at {launch.program_va:#x}, {len(qmd)} fields set"
+        f"code at {launch.program_va:#x}, {len(qmd)} fields set (modelled)"
     )
     bank = sub.constant_bank
     words = ", ".join(f"{name} {value:#x}" for name, value in list(bank.items())[:4])
-    yield f"constant bank 0 at {sub.constant_va:#x}: {words}, ...; parameters from {launch.param_base:#x}:"
+    yield (
+        f"constant bank 0 at {sub.constant_va:#x}: {words}, ... (modelled); parameters from "
+        f"{launch.param_base:#x} (computed):"
+    )
     for param in launch.params:
         at = launch.param_base + param.offset
         yield f"  c[0x0][{at:#x}] = {param.value}  (offset {param.offset}, {param.size} B)"
