@@ -27,8 +27,14 @@ class Frames:
 
     def describe(self) -> str:
         """`main (file.cu:12) > make(int)`, outermost first; empty when nothing is known."""
-        names = [_name(self.program, address) for address in self.addresses]
-        return " > ".join(name for name in reversed(names) if name)
+        names: list[str] = []
+        for address in self.addresses:
+            name = _name(self.program, address)
+            if name and not name.startswith("__"):  # glue of the compiler's
+                names.append(name)
+            if name.split(" ")[0] == "main":  # what lies above is older than the program's own frames
+                break
+        return " > ".join(reversed(names))
 
 
 def capture(pid: int, tid: int) -> Frames | None:
@@ -88,4 +94,16 @@ def _name(program: str, address: int) -> str:
     if len(lines) < 2 or lines[0] in ("??", "_start"):
         return ""
     place = lines[1].split(" ")[0].rsplit("/", 1)[-1]
-    return lines[0] + ("" if place.startswith("?") else f" ({place})")
+    return _short(lines[0]) + ("" if "?" in place else f" ({place})")
+
+
+def _short(function: str) -> str:
+    """`int* device<int>(int)` without result and arguments."""
+    depth, start = 0, 0
+    for at, letter in enumerate(function):
+        depth += (letter == "<") - (letter == ">")
+        if depth == 0 and letter == " ":
+            start = at + 1
+        if depth == 0 and letter == "(":
+            return function[start:at]
+    return function[start:]

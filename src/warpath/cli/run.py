@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from warpath.report.recorder import Names
 
 
+LONGEST_NAME = 120
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     add_program(parser)
@@ -24,19 +27,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the program; its own exit code."""
-    watcher = None if args.quiet else _LaunchLine()
+    watcher = None if args.quiet else _LaunchLine(args.kernel)
     return execute(args, count=args.json is not None, watcher=watcher).program.exit_code
 
 
 class _LaunchLine:
-    """An observer of the model GPU: one line on stderr when a launch has ended."""
+    """An observer of the model GPU: one line on stderr when a launch has ended, if its name contains `wanted`."""
 
-    def __init__(self) -> None:
+    def __init__(self, wanted: str | None) -> None:
         self.names: Names | None = None
+        self._wanted = wanted
 
     def on_launch(self, launch: Launch) -> None:
         """Say what ran."""
         name = self.names.kernel(launch.work.program_va) if self.names else "?"
+        if self._wanted and self._wanted not in name:
+            return
+        if len(name) > LONGEST_NAME:  # a CUB kernel's name runs to a kilobyte
+            name = f"{name[: LONGEST_NAME - 3]}..."
         grid, block = ("x".join(map(str, shape)) for shape in (launch.work.grid, launch.work.block))
         executed = launch.counters.get("inst_executed", 0)
         duration = launch.counters.get("duration_ns")

@@ -83,7 +83,7 @@ class Launch:
         index = driver.journal.launched
         plan = self._plan(driver)
         slot = driver.slots.take(plan.param_base + len(self.params))
-        segment = driver.segment(stream, stream.channel, self.function.module.fences)
+        segment = driver.segment(stream, stream.channel)
         segment.launch(plan.segment(self.params, slot, index, segment.done))
         submission = driver.journal.submitted
         fence = segment.submit(self.label, index)

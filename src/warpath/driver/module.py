@@ -79,7 +79,6 @@ class Module:
         self.index = index
         self.what = what
         self.event: LoadEvent | None = None
-        self.fences: list[Fence] = []  # uploads that a launch must not overtake
         self.plans: dict[Hashable, LaunchPlan] = {}  # of launches, while it is loaded
         self._driver = driver
         self._source = source
@@ -89,6 +88,7 @@ class Module:
         self._cubin: Cubin | None = None
         self._image: Image | None = None
         self._blocks: list[int] = []
+        self._uploading: list[Fence] = []  # that nobody has waited for
 
     @property
     def loaded(self) -> bool:
@@ -151,11 +151,16 @@ class Module:
         return [self.variable(name) for name in self.cubin.globals] if self.loaded else []
 
     def load(self, reason: str) -> None:
-        """Lay out, relocate and upload, unless that has happened; the uploads are queued on the default
-        stream.
+        """Lay out, relocate and upload, unless that has happened, and wait for the uploads: loading is
+        synchronous, so that no copy or launch in any stream overtakes it.
         """
-        if self._image is not None:
-            return
+        if self._image is None:
+            self._place(reason)
+        while self._uploading:  # some are left when the call gave way to another thread and is made again
+            self._driver.wait(self._uploading[0])
+            del self._uploading[0]
+
+    def _place(self, reason: str) -> None:
         cubin = self.cubin
         started = time.perf_counter()
         image = Image(cubin)
@@ -183,7 +188,7 @@ class Module:
         """Free everything; the caller has waited for work that uses it."""
         self._release()
         self._image = None
-        self.fences.clear()
+        self._uploading.clear()
         self.plans.clear()
 
     def _release(self) -> None:
@@ -244,10 +249,10 @@ class Module:
             how, fence = self._driver.upload(
                 block.va, block.data, size, f"upload {what} of module {self.index}"
             )
-            self.fences.append(fence)
+            self._uploading.append(fence)
             uploads.append(Upload(what, block.va, size, how))
-        self.fences.append(self._driver.invalidate(code=True))
-        self.fences.append(self._driver.invalidate(code=False))
+        self._uploading.append(self._driver.invalidate(code=True))
+        self._uploading.append(self._driver.invalidate(code=False))
         return uploads
 
 

@@ -199,7 +199,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     mangled: str
     grid: list[int]
     block: list[int]
-    registers: int
+    registers: int  # per thread as the QMD asks for them: what the compiler used, rounded up by the driver
     shared_bytes: int
     program_va: int
     param_base: int
