@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Set by tools/python-headers.sh when it had to fetch the headers.
+HEADERS = $$(cat build/headers/environment 2>/dev/null)
 # Rebuilt when the packaging, the C or C++ sources change; Python sources too, since the install is a copy.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc' -not -name '*.so*' 2>/dev/null)
 
@@ -36,18 +38,23 @@ $(VENV)/.stamp-venv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "warpath needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
 	@command -v g++ >/dev/null || { echo "warpath needs g++ to build its core and to run nvcc: apt-get install g++"; exit 1; }
-	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))' || \
-	  { echo "warpath needs Python's C headers to build its core: apt-get install python3-dev"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	touch $@
 
-$(VENV)/.stamp-install: $(VENV)/.stamp-venv $(SOURCES)
-	$(BIN)/pip install --quiet .
+# Python's C headers, which Debian keeps in a package of their own: when they are missing, that package is unpacked
+# beside the build (no root needed), so that g++ and make are all a fresh machine must bring.
+$(VENV)/.stamp-headers: $(VENV)/.stamp-venv
+	@$(BIN)/python -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))' \
+	  || sh tools/python-headers.sh $(BIN)/python build/headers
+	touch $@
+
+$(VENV)/.stamp-install: $(VENV)/.stamp-headers $(SOURCES)
+	env $(HEADERS) $(BIN)/pip install --quiet .
 	touch $@
 
 $(VENV)/.stamp-test: $(VENV)/.stamp-install
-	$(BIN)/pip install --quiet '.[test,dev]'
+	env $(HEADERS) $(BIN)/pip install --quiet '.[test,dev]'
 	touch $@
 
 clean:
