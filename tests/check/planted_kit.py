@@ -44,8 +44,8 @@ class Checked:
 def check(
     source: Path, generation: int, report: Path, *arguments: str, options: Sequence[str] = ()
 ) -> Checked:
-    """Run the program under `warpath check`, built once for all generations."""
-    program = build_for([source], list(BOARDS))
+    """Build the program for the generation and run it under `warpath check`."""
+    program = build_for([source], [generation])
     outcome = warpath(
         "check", "--gpu", BOARDS[generation], "--json", report, *options, program, "--", *arguments
     )

@@ -37,7 +37,11 @@ _KINDS = {
 }
 
 
-@pytest.mark.parametrize("generation", BOARDS)
+# Building and running all planted programs for every generation takes minutes: two by default.
+CHECKED = [g if g in (89, 90) else pytest.param(g, marks=pytest.mark.slow) for g in BOARDS]
+
+
+@pytest.mark.parametrize("generation", CHECKED)
 @pytest.mark.parametrize("name", SILENT)
 def test_all_found_and_none_false(name: str, generation: int, tmp_path: Path) -> None:
     checked = check(PLANTED / f"{name}.cu", generation, tmp_path / "report.json")
@@ -73,7 +77,7 @@ def test_their_twins(kind: str, width: str, tmp_path: Path) -> None:
     assert (checked.faults, checked.code) == ([], 0), checked.stderr
 
 
-@pytest.mark.parametrize("generation", BOARDS)
+@pytest.mark.parametrize("generation", CHECKED)
 def test_threads_that_leave_early_are_not_missing(generation: int, tmp_path: Path) -> None:
     checked = check(PLANTED / "early.cu", generation, tmp_path / "report.json")
     assert (checked.faults, checked.code) == ([], 0), checked.stderr

@@ -112,7 +112,7 @@ void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, 
   }
   if (!writes) return remember_read(state, cell, now);
   for (Mark& read : cell.reads) {
-    if (!collides(read)) continue;
+    if (!collides(read) || is_seen(read.stamp, clock, Releases::All)) continue;
     add(FindingKind::RaceWriteAfterRead, access.space, site(access.in, access.lane, access.kind),
         site_of(read, AccessKind::Read), access.address, access.bytes, 0);
     reported = true;
@@ -146,9 +146,15 @@ Site Checker::site_of(const Mark& mark, AccessKind kind) const {
 void Checker::synchronize(CtaState& state, const LaneAccess& access) {
   SyncPoints& points = access.space == Space::Shared ? state.points : points_;
   WarpClock& clock = state.order.warps[warp_->id];
-  if (access.kind != AccessKind::Write && !points.empty()) points.acquire(access.address, clock);
+  // An arrival at an mbarrier is seen in the high word, which holds the phase.
+  const bool arrival = access.in.op->mnemonic == "ATOMS" && access.in.operand_count == 2 && access.bytes == 8;
+  const u64 point = access.address + (arrival ? 4 : 0);
+  if (access.kind != AccessKind::Write && !points.empty()) points.acquire(point, clock);
   if (access.kind != AccessKind::Read && clock.fenced) {
-    points.release(access.address, static_cast<u32>(state.block), clock);
+    points.release(point, static_cast<u32>(state.block), clock);
+  }
+  if (access.kind == AccessKind::Write) {
+    points.publish(point, static_cast<u32>(state.block), clock);
   }
 }
 

@@ -21,6 +21,7 @@ void Checker::begin(const Grid& grid) {
   last_cta_ = nullptr;
   roles_.assign(grid.program().size() + 1, Role::Plain);
   strong_.assign(grid.program().size() + 1, false);
+  collective_.assign(grid.program().size() + 1, false);
   mask_register_.assign(grid.program().size() + 1, 0);
   for (u32 index = 0; index < grid.program().size(); ++index) classify(grid.program().instructions()[index]);
   for (const auto& [index, reg] : masks_) {
@@ -38,10 +39,12 @@ void Checker::classify(const Instr& in) {
   strong_[in.index] = (atomic && name != "REDUX") || text.find(".STRONG.") != text.npos;
   Role& role = roles_[in.index];
   if (atomic && text.find(".CAST") != text.npos) note_loop_loads(in);
+  if (name == "LOP3") note_phase_test(in);
+  if (name == "ENDCOLLECTIVE") note_collective(in);
   if (name == "EXIT") role = Role::Exit;
   if (name == "NOP")
     role = Role::WarpSync;  // what __syncwarp() leaves where the warp is known to be together
-  if (name == "WARPSYNC") role = Role::WarpMask;
+  if (name == "WARPSYNC") role = text.find(".ALL") == text.npos ? Role::WarpMask : Role::WarpSync;
   if (name == "MEMBAR") role = Role::Fence;
   if (name == "BAR") role = Role::Barrier;
   if (name == "LDC" && (tools_ & kCheckConstants) != 0) role = Role::Constant;
@@ -61,6 +64,32 @@ void Checker::note_loop_loads(const Instr& swap) {
     if (grid_->program().text(in.index).find(place) == std::string::npos) continue;
     strong_[in.index] = true;
     return;
+  }
+}
+
+// Before sm_90 the test of an mbarrier's phase is a plain load of its high word and a look at bit 31 of what
+// differs from the state that is waited for: LOP3.LUT P, RZ, word, 0x80000000, state, 0x48, !PT.
+void Checker::note_phase_test(const Instr& test) {
+  constexpr u32 kReach = 16, kPhase = 0x80000000, kDiffers = 0x48;
+  const auto& ops = test.operands;
+  if (test.operand_count != 7 || ops[2].kind != OperandKind::Reg) return;
+  if (static_cast<u32>(ops[3].value) != kPhase || ops[5].value != kDiffers) return;
+  const u16 word = ops[2].reg;
+  for (u32 index = test.index; index > 0 && test.index - index < kReach; --index) {
+    const Instr& in = grid_->program().instructions()[index - 1];
+    if (in.op == nullptr || in.op->mnemonic != "LDS" || in.operands[0].reg != word) continue;
+    strong_[in.index] = true;
+    return;
+  }
+}
+
+// Where a warp may have come apart (BRA.DIV), ptxas writes what follows a second time, with the barrier
+// between WARPSYNC.COLLECTIVE and ENDCOLLECTIVE: another instruction, but the same barrier of the source.
+void Checker::note_collective(const Instr& end) {
+  for (u32 index = end.index; index > 0; --index) {
+    const Instr& in = grid_->program().instructions()[index - 1];
+    if (in.op == nullptr || in.op->mnemonic == "WARPSYNC") return;
+    if (in.op->mnemonic == "BAR") collective_[in.index] = true;
   }
 }
 

@@ -82,6 +82,8 @@ class Checker {
   CtaState& state_of(const Cta& cta);
   void classify(const Instr& in);
   void note_loop_loads(const Instr& swap);
+  void note_phase_test(const Instr& test);
+  void note_collective(const Instr& end);
   const u32* mask_of(const Instr& in, Row& scratch) const;
   // One lane's access.
   struct LaneAccess {
@@ -120,6 +122,7 @@ class Checker {
   Warp* warp_ = nullptr;  // whose instruction is being carried out
   std::vector<Role> roles_;
   std::vector<bool> strong_;
+  std::vector<bool> collective_;  // barriers that the compiler wrote once more for a warp that came apart
   std::vector<std::pair<u32, u32>> masks_;
   std::vector<u32> mask_register_;  // by instruction; 0: none is known, else the register + 1
   Findings findings_;

@@ -43,7 +43,7 @@ bool WrittenMemory::missing(u64 address, u32 size) {
   const Block* block = find(address);
   if (block == nullptr) return false;
   const u64 offset = address - block->base;
-  return size <= block->size - offset && has_missing_word(block->map.get() + offset, size);
+  return size <= block->size - offset && is_unwritten(block->map.get() + offset, size);
 }
 
 }  // namespace warpath

@@ -12,18 +12,11 @@
 
 namespace warpath {
 
-inline bool has_missing_word(const u8* map, u32 size) {
-  if (size == 4) {
-    u32 word;
-    std::memcpy(&word, map, sizeof word);
-    return word == 0;
-  }
-  for (u32 at = 0; at < size; at += 4) {
-    u32 any = 0;
-    for (u32 i = at; i < std::min(at + 4, size); ++i) any |= map[i];
-    if (any == 0) return true;
-  }
-  return false;
+// Wide loads that the compiler merges may take padding along, so one written byte is enough.
+inline bool is_unwritten(const u8* map, u32 size) {
+  u32 any = 0;
+  for (u32 i = 0; i < size; ++i) any |= map[i];
+  return any == 0;
 }
 
 // One byte of map for one byte of memory: simple, and writes of a warp are single stores.
@@ -39,8 +32,8 @@ class WrittenBytes {
     }
   }
   bool inside(u32 offset, u32 size) const { return offset <= map_.size() && size <= map_.size() - offset; }
-  // Whether a whole word of the access (or all of it, when it is smaller) was never written.
-  bool missing(u32 offset, u32 size) const { return has_missing_word(map_.data() + offset, size); }
+  // Whether no byte of the access was ever written.
+  bool missing(u32 offset, u32 size) const { return is_unwritten(map_.data() + offset, size); }
 
  private:
   std::vector<u8> map_;

@@ -5,8 +5,10 @@
 namespace warpath {
 namespace {
 
+constexpr std::size_t kMostPublished = 1 << 18;  // of words that are stored to without a fence
+
 // Whether a release among the first `n` at `point`, or one that those had seen, covers the stamp.
-bool covers(const SyncPoint& point, u32 n, const Stamp& stamp,
+bool covers(const SyncPoint& point, u32 n, const Stamp& stamp, Releases which,
             std::unordered_map<const SyncPoint*, u32>& visited) {
   u32& done = visited[&point];
   const u32 from = done;
@@ -14,11 +16,13 @@ bool covers(const SyncPoint& point, u32 n, const Stamp& stamp,
   done = n;
   for (u32 i = from; i < n; ++i) {
     const SyncPoint::Release& release = point.releases[i];
+    if (which == Releases::Fenced && !release.fenced) continue;
     if (release.cta == stamp.cta && release.clock[stamp.thread / kLanes] >= stamp.epoch) return true;
   }
   for (u32 i = from; i < n; ++i) {
+    if (which == Releases::Fenced && !point.releases[i].fenced) continue;
     for (const auto& [next, seen] : point.releases[i].seen) {
-      if (covers(*next, seen, stamp, visited)) return true;
+      if (covers(*next, seen, stamp, which, visited)) return true;
     }
   }
   return false;
@@ -77,10 +81,10 @@ void CtaOrder::fence(u32 warp) {
   ++clock.known[warp];
 }
 
-bool is_seen(const Stamp& before, const WarpClock& now) {
+bool is_seen(const Stamp& before, const WarpClock& now, Releases which) {
   std::unordered_map<const SyncPoint*, u32> visited;
   for (const auto& [point, n] : now.seen) {
-    if (covers(*point, n, before, visited)) return true;
+    if (covers(*point, n, before, which, visited)) return true;
   }
   return false;
 }
@@ -95,11 +99,20 @@ void SyncPoints::acquire(u64 address, WarpClock& clock) const {
 }
 
 void SyncPoints::release(u64 address, u32 cta, const WarpClock& clock) {
+  add(address, {cta, true, clock.fence_known, clock.fence_seen});
+}
+
+void SyncPoints::publish(u64 address, u32 cta, const WarpClock& clock) {
+  if (points_.size() < kMostPublished) add(address, {cta, false, clock.known, clock.seen});
+}
+
+void SyncPoints::add(u64 address, SyncPoint::Release release) {
   auto& point = points_[address];
   if (point == nullptr) point = std::make_unique<SyncPoint>();
   auto& releases = point->releases;
-  if (!releases.empty() && releases.back().cta == cta && releases.back().clock == clock.fence_known) return;
-  releases.push_back({cta, clock.fence_known, clock.fence_seen});
+  const bool again = !releases.empty() && releases.back().cta == release.cta &&
+                     releases.back().fenced == release.fenced && releases.back().clock == release.clock;
+  if (!again) releases.push_back(std::move(release));
 }
 
 }  // namespace warpath

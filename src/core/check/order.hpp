@@ -34,6 +34,7 @@ void merge_seen(Seen& into, const Seen& from);
 struct SyncPoint {
   struct Release {
     u32 cta;
+    bool fenced;  // a store without a fence before it orders only reads ahead of writes that depend on it
     std::vector<u32> clock;  // by warp of that CTA
     Seen seen;               // what the releasing warp had seen itself
   };
@@ -62,8 +63,12 @@ struct CtaOrder {
   void fence(u32 warp);
 };
 
+// Which releases count: those after a fence, or all. What a thread had read when it made a strong store is
+// read for good, fence or not, so a write that waits for that store comes after the read.
+enum class Releases : u8 { Fenced, All };
+
 // Whether the synchronisation points that `now` has seen order `before` ahead of it.
-bool is_seen(const Stamp& before, const WarpClock& now);
+bool is_seen(const Stamp& before, const WarpClock& now, Releases which);
 
 // Whether what happened at `before` is ordered before what warp `warp`, lane `lane` of CTA `cta` does now.
 inline bool is_ordered(const Stamp& before, u32 cta, u32 warp, u32 lane, const WarpClock& now) {
@@ -74,7 +79,7 @@ inline bool is_ordered(const Stamp& before, u32 cta, u32 warp, u32 lane, const W
       return true;
     }
   }
-  return !now.seen.empty() && is_seen(before, now);
+  return !now.seen.empty() && is_seen(before, now, Releases::Fenced);
 }
 
 // Synchronisation points by address; `acquire` and `release` of one warp.
@@ -84,8 +89,12 @@ class SyncPoints {
   bool empty() const { return points_.empty(); }
   void acquire(u64 address, WarpClock& clock) const;
   void release(u64 address, u32 cta, const WarpClock& clock);
+  // A strong store without a fence.
+  void publish(u64 address, u32 cta, const WarpClock& clock);
 
  private:
+  void add(u64 address, SyncPoint::Release release);
+
   std::unordered_map<u64, std::unique_ptr<SyncPoint>> points_;
 };
 

@@ -54,7 +54,8 @@ void Checker::arrive_at(CtaState& state, const Instr& in, u32 id, u32 lanes, u32
       add(FindingKind::BarrierCount, Space::Shared, here, here, id, expected, lanes);
   } else if (check && expected != meeting.expected) {
     add(FindingKind::BarrierCount, Space::Shared, here, meeting.first, id, expected, lanes);
-  } else if (check && expected == 0 && in.index != meeting.first.index) {
+  } else if (check && expected == 0 && in.index != meeting.first.index && !collective_[in.index] &&
+             !collective_[meeting.first.index]) {
     add(FindingKind::DivergentBarrier, Space::Shared, here, meeting.first, id, 0, lanes);
   }
   meeting.lanes[warp_->id] |= lanes;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from rich.text import Text
 
 from warpath.cli.console import console
 from warpath.errors import UsageError
+from warpath.units import format_duration_ns
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,8 +68,26 @@ def _print(out: Console, one: Comparison, everything: bool) -> None:
     a, b = one.left.submission, one.right.submission
     sizes = f"{a.pushbuffer_dwords} dwords, {b.pushbuffer_dwords} dwords"
     out.print(Text(f"  segment of {sizes}; QMD {a.qmd_version}, {b.qmd_version}"))
+    for line in _durations(one):
+        out.print(Text(f"  {line}"))
     for title, rows in (("methods", one.methods), ("QMD fields", one.qmd), ("constant bank 0", one.bank)):
         _section(out, title, rows, everything)
+
+
+def _durations(one: Comparison) -> Iterator[str]:
+    """Both durations with their origin, and what the model does not explain when one of them was measured."""
+    a, b = one.left, one.right
+    if a.duration_ns is None or b.duration_ns is None:
+        return
+    origins = ["modelled" if launch.time else "measured" for launch in (a, b)]
+    times = [format_duration_ns(launch.duration_ns or 0) for launch in (a, b)]
+    difference = b.duration_ns - a.duration_ns
+    share = 100 * difference / a.duration_ns if a.duration_ns else 0.0
+    caches = "".join(f"; {launch.time.cache} caches modelled" for launch in (a, b) if launch.time)
+    yield (
+        f"duration: {times[0]} ({origins[0]}), {times[1]} ({origins[1]}): {difference:+} ns, {share:+.1f} %"
+        f"{' that the model does not explain' if origins[0] != origins[1] else ''}{caches}"
+    )
 
 
 def _section(out: Console, title: str, rows: list[Row], everything: bool) -> None:
@@ -92,4 +112,5 @@ def _value(value: int | None) -> str:
 def _rows(one: Comparison) -> dict[str, object]:
     parts = {"methods": one.methods, "qmd": one.qmd, "constant_bank": one.bank}
     rows = {name: [{**asdict(row), "kind": row.kind} for row in part] for name, part in parts.items()}
-    return {"kernel": one.left.kernel, "left": one.left.index, "right": one.right.index, **rows}
+    times = {"left_ns": one.left.duration_ns, "right_ns": one.right.duration_ns}
+    return {"kernel": one.left.kernel, "left": one.left.index, "right": one.right.index, **times, **rows}

@@ -192,7 +192,7 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
-    """One kernel launch; `duration_ns` is None when it ran without the clock."""
+    """One kernel launch. `duration_ns` is modelled when there is a `time`, else measured; None when neither."""
 
     index: int
     kernel: str

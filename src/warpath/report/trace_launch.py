@@ -37,11 +37,11 @@ def build_launches(
     launches: list[Launch] = []
     infos: list[LaunchInfo] = []
     for index, submitted in enumerate(trace.launches):
-        launches.append(_launch(trace, gpu, index, submitted))
+        time = times.get(index)
+        launches.append(_launch(trace, gpu, index, submitted, time))
         ring = submitted.where.submission.ring
         call = trace.within.find(ring.head)
         segment = submitted.where.submission.segments[submitted.where.segment]
-        time = times.get(index)
         infos.append(
             LaunchInfo(
                 index=index,
@@ -82,7 +82,7 @@ def _is(trace: Trace, submitted: Submitted, name: str, time: Measured) -> bool:
     return named is not None or (work.grid, work.block) == (time.grid, time.block)
 
 
-def _launch(trace: Trace, gpu: Gpu, index: int, submitted: Submitted) -> Launch:
+def _launch(trace: Trace, gpu: Gpu, index: int, submitted: Submitted, time: Measured | None) -> Launch:
     work = submitted.work
     named = trace.kernel_of(submitted)
     base = named.param_base if named is not None else gpu.param_base
@@ -100,7 +100,8 @@ def _launch(trace: Trace, gpu: Gpu, index: int, submitted: Submitted) -> Launch:
         load=None,
         submission=_submission(gpu, submitted, index < MOST_WITH_METHODS),
         occupancy=_occupancy(gpu, work),
-        counters={},
+        duration_ns=None if time is None else round(time.duration_ns),
+        counters={} if time is None else dict(time.metrics),
         sm_blocks=[],
         traffic=[],
         instructions=[],
