@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.core_kit import BASE, LOCAL_BYTES, LOCAL_WINDOW, SHARED_WINDOW, new_memory, run
+from tests.unit.core_kit import BASE, LOCAL_BYTES, LOCAL_WINDOW, SHARED_WINDOW, Run, new_memory, run
 from warpath import _core
 
 DATA = BASE + (16 << 20)
@@ -169,6 +169,74 @@ def test_count_reduction_in_shared_memory() -> None:
     assert made.registers["R5"] == [20] * 32
 
 
+def mbarrier(phase: int, missing: int, expected: int) -> int:
+    return phase << 63 | (0x80000000 - missing) << 32 | 0x40000000 - expected
+
+
+def start_mbarrier(expected: int) -> str:
+    """What ptxas emits for mbarrier.init before sm_90, at shared address 0x10."""
+    return f"MOV R2,{0x40000000 - expected:#x}\nMOV R3,{0x80000000 - expected:#x}\nSTS.64 [0x10],R2\n"
+
+
+def words(made: Run, low: str, high: str) -> list[int]:
+    pairs = zip(made.registers[low], made.registers[high], strict=True)
+    return [a | b << 32 for a, b in pairs]
+
+
+def test_arrival_returns_the_state_before_and_the_last_one_starts_the_next_phase() -> None:
+    source = start_mbarrier(40) + "ATOMS.ARRIVE.64 R4,[0x10]\nLDS.64 R6,[0x10]\n"
+    source += "ATOMS.ARRIVE.64 R8,[0x10]\nLDS.64 R10,[0x10]"
+    made = run(source, [f"R{i}" for i in range(4, 12)])
+    assert words(made, "R4", "R5") == [mbarrier(0, 40 - lane, 40) for lane in range(32)]
+    assert words(made, "R6", "R7") == [mbarrier(0, 8, 40)] * 32
+    second = [mbarrier(0, 8 - lane, 40) for lane in range(8)]
+    assert words(made, "R8", "R9") == second + [mbarrier(1, 40 - lane, 40) for lane in range(24)]
+    assert words(made, "R10", "R11") == [mbarrier(1, 16, 40)] * 32
+
+
+def test_dropped_arrivals_are_missing_from_the_next_phase() -> None:
+    source = start_mbarrier(32) + "ISETP.LT.U32.AND P0,PT,R0,0x5,PT\n@P0 ATOMS.POPC.INC.32 RZ,[0x10]\n"
+    source += "ATOMS.ARRIVE.64 RZ,[0x10]\nLDS.64 R4,[0x10]\n"
+    source += "@!P0 ATOMS.ARRIVE.64 RZ,[0x10]\nLDS.64 R6,[0x10]"
+    made = run(source, ["R4", "R5", "R6", "R7"])
+    assert words(made, "R4", "R5") == [mbarrier(1, 27, 27)] * 32
+    assert words(made, "R6", "R7") == [mbarrier(0, 27, 27)] * 32
+
+
+def test_warps_wait_for_each_other_at_an_mbarrier() -> None:
+    """Each phase takes the value of the next warp; a lane arrives twice, the first time without completing."""
+    source = """
+        ISETP.NE.AND P0,PT,R0,RZ,PT
+        MOV R2,0x3fffff00
+        MOV R3,0x7fffff00
+        @!P0 STS.64 [0x10],R2
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        SHF.L.U32 R4,R0,0x2,RZ
+        IADD3 R5,R0,0x20,RZ
+        LOP3.LUT R5,R5,0x7f,RZ,0xc0,!PT
+        SHF.L.U32 R5,R5,0x2,RZ
+        MOV R6,R0
+        MOV R7,RZ
+        MOV R14,0x1
+        phase:
+        STS [R4+0x100],R6
+        ATOMS.ADD RZ,[0x14],R14
+        ATOMS.ARRIVE.64 R8,[0x10]
+        wait:
+        LDS R10,[0x14]
+        LOP3.LUT P1,RZ,R10,0x80000000,R9,0x48,!PT
+        @!P1 BRA =wait
+        LDS R6,[R5+0x100]
+        IADD3 R4,R4,0x200,RZ
+        IADD3 R5,R5,0x200,RZ
+        IADD3 R7,R7,0x1,RZ
+        ISETP.LT.U32.AND P1,PT,R7,0x3,PT
+        @P1 BRA =phase
+    """
+    made = run(source, ["R6"], block=128)
+    assert made.registers["R6"] == [(thread + 96) % 128 for thread in range(128)]
+
+
 def test_cast_says_who_swapped() -> None:
     source = """
         MOV R4,0x5
@@ -215,6 +283,8 @@ def test_combinations_without_a_meaning_are_refused() -> None:
     text = [
         ("", "ATOMG.E.MIN.F32.STRONG.GPU", "PT,R0,[R2.64],R4"),
         ("", "ATOMS.POPC.INC.32", "R4,[R2]"),
+        ("", "ATOMS.ARRIVE", "R4,[R2]"),
+        ("", "ATOMS.ARRIVE.64", "R4,[R2],R6"),
         ("", "RED.E.ADD.STRONG.GPU", "[R2.64],R4,R5"),
     ]
-    assert len(_core.Program(89, 0, bytes(48), text).undeclared()) == 3
+    assert len(_core.Program(89, 0, bytes(80), text).undeclared()) == 5

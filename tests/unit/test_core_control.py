@@ -7,6 +7,7 @@ import struct
 import pytest
 
 from tests.unit.core_kit import BASE, CODE_VA, new_memory, run
+from warpath import _core
 
 DATA = BASE + (16 << 20)
 
@@ -397,6 +398,82 @@ def test_exclusive_warpsync_separates_sets() -> None:
     assert made.registers["R4"] == [240, 256] * 16
     assert made.registers["R7"] == [0x55555555, 0xAAAAAAAA] * 16
     assert made.registers["R8"] == [0xFFFFFFFF] * 32
+
+
+def test_collective_warpsync_of_all_waits_for_every_living_lane() -> None:
+    made = run(
+        """
+        ISETP.GE.U32.AND P1,PT,R0,0x18,PT
+        @P1 EXIT
+        ISETP.LT.U32.AND P0,PT,R0,0x8,PT
+        @P0 BRA =late
+        BRA =meet
+        late:
+        MOV R4,0x1
+        meet:
+        WARPSYNC.COLLECTIVE.ALL =out
+        VOTE.ANY R5,PT,PT
+        ENDCOLLECTIVE
+        out:
+        NOP
+        """,
+        ["R4", "R5"],
+    )
+    assert made.state == "done"
+    assert made.registers["R4"] == [1] * 8 + [0] * 24
+    assert made.registers["R5"] == [0xFFFFFF] * 24 + [0] * 8
+
+
+def test_a_late_lane_does_not_wait_for_those_that_an_unmarked_barrier_let_go() -> None:
+    """What ptxas makes of grid.sync() on sm_100 and later: one thread spins, then the whole warp meets."""
+    made = run(
+        """
+        STS [0x10],RZ
+        BAR.SYNC.DEFER_BLOCKING 0x0
+        ISETP.LT.U32.AND P0,PT,R0,0x20,PT
+        @P0 BRA =other
+        BSSY B0,=meet
+        ISETP.NE.U32.AND P1,PT,R0,0x20,PT
+        @P1 BRA =join
+        spin:
+        LDS R4,[0x10]
+        YIELD
+        ISETP.EQ.U32.AND P1,PT,R4,RZ,PT
+        @P1 BRA =spin
+        join:
+        BSYNC B0
+        meet:
+        WARPSYNC.COLLECTIVE.ALL =out
+        VOTE.ANY R5,PT,PT
+        ENDCOLLECTIVE
+        out:
+        BRA =end
+        other:
+        MOV R4,0x1
+        STS [0x10],R4
+        end:
+        NOP
+        """,
+        ["R5"],
+        block=64,
+        sm=120,
+    )
+    assert made.state == "done"
+    assert made.registers["R5"] == [0] * 32 + [0xFFFFFFFF] * 32
+
+
+def test_warpsync_takes_a_target_only_when_collective() -> None:
+    text = [
+        ("", "WARPSYNC.COLLECTIVE.ALL", ""),
+        ("", "WARPSYNC.COLLECTIVE.ALL", "R4,0x10"),
+        ("", "WARPSYNC.COLLECTIVE", "0x10"),
+        ("", "WARPSYNC.ALL", "0x10"),
+        ("", "WARPSYNC.COLLECTIVE.ALL", "0x10"),
+        ("", "WARPSYNC.COLLECTIVE", "R4,0x10"),
+        ("", "WARPSYNC.ALL", ""),
+    ]
+    refused = _core.Program(120, 0, bytes(16 * len(text)), text).undeclared()
+    assert [row["pc"] // 16 for row in refused] == [0, 1, 2, 3]
 
 
 def test_barriers_survive_a_save_and_restore() -> None:

@@ -70,3 +70,7 @@ def test_d10_boards_say_how_sure_their_launch_encoding_is() -> None:
 def test_d23_boards_say_whose_constants_they_use() -> None:
     assert timing.resolve(spec.load("h200")).inherited == []
     assert timing.resolve(spec.load("t4")).inherited != []
+
+
+def test_d24_the_arrival_of_an_asynchronous_copy_is_not_declared() -> None:
+    assert undeclared("ARRIVES.LDGSTSBAR.64 [R2]", 80)

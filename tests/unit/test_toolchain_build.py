@@ -178,3 +178,20 @@ def test_ptx_assembles_for_another_gpu_and_bad_ptx_is_told(
     assert cubin.line_table(".text._Z6choosePii")
     with pytest.raises(ToolError, match=r"ptxas failed: .*error"):
         assemble_ptx(b".version 9.0\n.target sm_89\nnonsense\n", "sm_89")
+
+
+@pytest.mark.parametrize(
+    ("sm", "extra", "older"),
+    [
+        ("sm_89", (), False),
+        ("sm_89", ("-gencode", "arch=compute_120,code=sm_120"), True),
+        ("sm_100", (), True),
+    ],
+)
+def test_blackwell_gets_the_scan_of_cccl_that_the_model_can_run(
+    tmp_path: Path, stand_in: Path, sm: str, extra: tuple[str, ...], older: bool
+) -> None:
+    source = tmp_path / "scan.cu"
+    source.write_text("#ifdef CCCL_DISABLE_WARPSPEED_SCAN\n#error older\n#else\n#error newer\n#endif\n")
+    with pytest.raises(ToolError, match="older" if older else "newer"):
+        build(source, sm, stand_in, extra)

@@ -100,8 +100,17 @@ bool select_group(Warp& warp) {
   return true;
 }
 
+void leave_convergence(Warp& warp, u32 barrier, u32 leaving) {
+  u32* row = warp.convergence[barrier].v;
+  u32 sets = 0;
+  for_lanes(leaving, [&](u32 lane) { sets |= row[lane]; });
+  for_lanes(sets, [&](u32 lane) { row[lane] &= ~leaving; });
+}
+
 void rotate_group(Warp& warp) {
   if (warp.ready == 0) {
+    // Those that come later must not wait for them: they may wait for the late ones further on.
+    for_lanes(warp.soft, [&](u32 lane) { leave_convergence(warp, warp.lane_wait[lane], 1u << lane); });
     warp.ready = warp.soft;
     warp.at_convergence &= ~warp.soft;
     warp.soft = 0;

@@ -39,6 +39,9 @@ inline void execute(Warp& warp, const Instr* code, InstrCount* counts) {
 // pc. Returns false when no lane of the warp can run now.
 bool select_group(Warp& warp);
 
+// The lanes leave the set of a convergence barrier; the rest of the set no longer waits for them.
+void leave_convergence(Warp& warp, u32 barrier, u32 leaving);
+
 // Lets another ready group of the warp run, if there is one: round robin by pc. When only lanes in soft
 // convergence barriers are left, these stop waiting: the running group may be spinning for what they hold.
 void rotate_group(Warp& warp);

@@ -72,6 +72,22 @@ struct CountOne {  // POPC.INC
   static u32 apply(u32 old, u32, u32) { return old + 1; }
 };
 
+// ARRIVE: one arrival at an mbarrier, the 64-bit word that ptxas lays out for sm_80 to sm_89. Code around the
+// instruction starts the word with plain stores and reads the phase with plain loads:
+//   bit 63      the phase;
+//   bits 62:32  the arrivals still missing, negated: the last one carries into the phase;
+//   bits 30:0   2^30 less the arrivals of a whole phase: with another 2^30, bits 62:32 of the next phase.
+// The arrival that ends a phase starts the next one. Inferred from ptxas 13 output, not measured.
+struct Arrive {
+  using Word = u64;
+  static u64 apply(u64 old, u64, u64) {
+    const u32 expected = static_cast<u32>(old);
+    u32 state = static_cast<u32>(old >> 32) + 1;
+    if ((state & 0x7fffffffu) == 0) state |= (expected + 0x40000000u) & 0x7fffffffu;
+    return static_cast<u64>(state) << 32 | expected;
+  }
+};
+
 template <bool kFlush>
 struct AddFloat {
   using Word = u32;
@@ -392,6 +408,7 @@ ExecFn pick(const InstrText& text, Place place) {
   if (text.has("BF16x2")) return add ? at_place<AddBfloat2>(place) : nullptr;
   if (!vector_suffix(text).empty()) return add ? pick_vector(text, place) : nullptr;
   if (text.has("POPC")) return text.has("INC") ? at_place<CountOne>(place) : nullptr;
+  if (text.has("ARRIVE")) return text.has("64") ? at_place<Arrive>(place) : nullptr;
   if (text.has("INC")) return at_place<Increment>(place);
   if (text.has("DEC")) return at_place<Decrement>(place);
   if (text.has("128")) {
@@ -405,7 +422,9 @@ ExecFn pick(const InstrText& text, Place place) {
 bool is_source(const Operand& op) { return op.kind == OperandKind::Reg || op.kind == OperandKind::UReg; }
 
 std::string check_sources(const InstrText& text, std::size_t first) {
-  const std::size_t needed = text.has("CAS") || text.has("CAST") ? 2 : text.has("POPC") ? 0 : 1;
+  const std::size_t needed = text.has("CAS") || text.has("CAST")      ? 2
+                             : text.has("POPC") || text.has("ARRIVE") ? 0
+                                                                      : 1;
   if (text.operands.size() != first + needed) return "unexpected number of operands";
   for (std::size_t i = first; i < text.operands.size(); ++i) {
     if (!is_source(text.operands[i])) return "operand " + text.operand_texts[i] + " is not a register";
@@ -469,8 +488,8 @@ constexpr std::array kOps = {
     OpDecl{"ATOMG", ATOMIC_MODIFIERS " CAS", Pipe::Lsu, Latency::Variable, bind_returning},
     OpDecl{"RED", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},
     OpDecl{"REDG", ATOMIC_MODIFIERS, Pipe::Lsu, Latency::Variable, bind_reduction},
-    OpDecl{"ATOMS", "ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST SPIN POPC 32 64 S32 U32 S64 U64", Pipe::Lsu,
-           Latency::Variable, bind_shared},
+    OpDecl{"ATOMS", "ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST SPIN POPC ARRIVE 32 64 S32 U32 S64 U64",
+           Pipe::Lsu, Latency::Variable, bind_shared},
 };
 
 }  // namespace

@@ -253,10 +253,7 @@ std::string bind_bsync(const InstrText& text, Instr& out) {
 void exec_break(Warp& warp, const Instr& in, u32 mask) {
   u32 leaving = mask;
   if (in.operand_count == 2) leaving &= pred_mask(warp, in.operands[1]);
-  u32* row = warp.convergence[in.operands[0].reg].v;
-  u32 sets = 0;
-  for_lanes(leaving, [&](u32 lane) { sets |= row[lane]; });
-  for_lanes(sets, [&](u32 lane) { row[lane] &= ~leaving; });
+  leave_convergence(warp, in.operands[0].reg, leaving);
 }
 
 std::string bind_break(const InstrText& text, Instr& out) {
@@ -292,8 +289,8 @@ std::string bind_bmov(const InstrText& text, Instr& out) {
   return "";
 }
 
-// WARPSYNC mask: the lanes wait for the lanes they name. EXCLUSIVE and COLLECTIVE then run as a group of just
-// these.
+// WARPSYNC mask: the lanes wait for the lanes they name (ALL: for every lane). EXCLUSIVE and COLLECTIVE then
+// run as a group of just these. COLLECTIVE names where the code after its ENDCOLLECTIVE starts.
 void exec_warpsync(Warp& warp, const Instr& in, u32 mask) {
   Row scratch;
   const u32* named = in.aux == kAllLanes ? nullptr : raw32(warp, in.operands[0], scratch);
@@ -316,8 +313,10 @@ std::string bind_warpsync(const InstrText& text, Instr& out) {
   out.exec = exec_warpsync;
   out.flags = collective || text.has("EXCLUSIVE") ? 1 : 0;
   out.aux = text.has("ALL") ? kAllLanes : 0;
-  if (text.has("ALL")) return ops.empty() ? "" : "unexpected operands";
-  if (ops.size() != (collective ? 2 : 1)) return "unexpected operands";
+  const std::size_t masks = text.has("ALL") ? 0 : 1;
+  if (ops.size() != masks + (collective ? 1 : 0)) return "unexpected operands";
+  if (collective && ops.back().kind != OperandKind::Imm) return "the target is no code offset";
+  if (masks == 0) return "";
   const OperandKind kind = ops[0].kind;
   const bool good = kind == OperandKind::Reg || kind == OperandKind::Imm || kind == OperandKind::Const ||
                     kind == OperandKind::UReg;
