@@ -63,18 +63,13 @@ def test_two_programs_at_once(program: Path) -> None:
     assert outputs[0].splitlines()[0].split()[1] != outputs[1].splitlines()[0].split()[1]
 
 
-def shared_segments() -> set[str]:
-    return {path.name for path in Path("/dev/shm").glob("warpath*")}
-
-
 @pytest.mark.parametrize(
     "runs", [10, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
 )
 def test_many_runs_leave_nothing(program: Path, runs: int) -> None:
-    before, descriptors = shared_segments(), len(list(DESCRIPTORS.iterdir()))
+    descriptors = len(list(DESCRIPTORS.iterdir()))
     for _ in range(runs):
         outcome = warpath("run", "-q", program, "--", "steps", "99")
         assert outcome.code == 0
-        assert is_gone(outcome.stdout)
-    assert shared_segments() <= before
+        assert is_gone(outcome.stdout)  # each by its own names: other tests run beside this one
     assert len(list(DESCRIPTORS.iterdir())) == descriptors
