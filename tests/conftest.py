@@ -44,6 +44,7 @@ def stand_in(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "one.c",
     ]
     subprocess.run(command, cwd=folder, check=True)
+    (folder / "libcuda.so").write_text("INPUT(libcudart.so)\n")
     return folder
 
 

@@ -38,6 +38,7 @@ enum {
   kIntern = 26,
   kSpawn = 27,
   kPrint = 28,
+  kFlush = 29,
 };
 enum { kRoleCaller = 0, kRoleWorker = 1 };
 enum { kMaxPayload = 1 << 20, kMaxWords = 32, kMaxName = 96, kMaxPieces = 4096, kBuffer = 4096 };
@@ -285,6 +286,10 @@ static bool obey(struct connection* c, uint32_t kind, const char* payload, size_
     case kPrint:
       if (size < 8) return false;
       fwrite(payload + 8, 1, size - 8, w[0] == 2 ? stderr : stdout);
+      return answer(c, 0, NULL, 0);
+    case kFlush:
+      fflush(stdout);  // first, since flushing all waits for a thread that reads stdin
+      fflush(NULL);
       return answer(c, 0, NULL, 0);
     default:
       return false;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WP_PROTOCOL 1u
+#define WP_PROTOCOL 2u
 #define WP_NOT_INITIALIZED 3u  // cudaErrorInitializationError and CUDA_ERROR_NOT_INITIALIZED
 
 typedef uint64_t u64;

@@ -48,6 +48,7 @@ def test_what_a_launch_says(machine: Callable[..., Machine], fatbin: bytes) -> N
     assert bank.fields["block"] == (32, 4, 1)
     assert bank.fields["grid"] == (7, 6, 5)
     assert bank.fields["stack_pointer"] == STACK_POINTER == 0xFFFDC0
+    assert [bank.fields[name] for name in ("dynamic_shared", "launch_counter", "sm_count")] == [256, 1, 128]
     assert bank.params[:28] == b"".join(scale_arguments())
     assert m.memory.read(banks[3].va, 12) == struct.pack("<3f", 1, 2, 3)
     record = m.driver.journal.launches[0]
@@ -214,8 +215,8 @@ def test_faults_come_late_and_stay(
     assert m.driver.sticky_error is code
     assert m.driver.error is not None
     assert m.driver.error.detail.startswith("void scale<float, 3>(float *, const float *, float3)+0x40 (")
-    printed = [failure.text() for output in m.outputs for failure in output.failures]
-    assert printed == (["a.cu:1: f: Assertion failed.\n"] if code is Error.ASSERT else [])
+    # What a failed assertion prints comes from its record in the output FIFO, not from the fault.
+    assert [failure for output in m.outputs for failure in output.failures] == []
 
 
 def test_attributes_and_occupancy_queries(machine: Callable[..., Machine], fatbin: bytes) -> None:

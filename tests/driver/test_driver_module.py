@@ -76,6 +76,18 @@ def test_nothing_is_uploaded_before_the_first_launch(machine: Callable[..., Mach
     assert first < len(names) - 4
 
 
+def test_loading_is_over_when_the_call_returns(machine: Callable[..., Machine], fatbin: bytes) -> None:
+    """Else a copy in another stream could be overwritten by the upload of what it copies to."""
+    m = machine()
+    table = m.driver.load_module(fatbin).variable("table")
+    assert struct.unpack("<4i", m.memory.read(table.va, 16)) == (1, 2, 3, 4)
+    m = machine()
+    stream = m.driver.streams.create(blocking=False)
+    m.driver.launch(m.register(fatbin), (1, 1, 1), (32, 1, 1), ARGUMENTS, stream=stream)
+    assert struct.unpack("<4i", m.memory.read(m.module().variable("table").va, 16)) == (1, 2, 3, 4)
+    assert not m.gpu.launches  # the launch itself is not waited for
+
+
 def test_eager_loading_uploads_at_the_end_of_registration(
     machine: Callable[..., Machine], fatbin: bytes
 ) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.smoke.programs import build_for, warpath
+from warpath.cli.machine import make_machine
+from warpath.gpu import spec
 
 SOURCE = Path(__file__).resolve().parents[1] / "data" / "host" / "lifecycle.cu"
 
@@ -93,3 +95,21 @@ def test_being_terminated_in_the_middle_of_a_kernel(program: Path) -> None:
     time.sleep(0.5)
     process.terminate()
     assert end(process, pid, socket) == (128 + signal.SIGTERM, "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "printed", "code"),
+    [("in-call", "before\n", 3), ("between-calls", "before\nafter\n", 3)],
+)
+def test_what_was_printed_is_kept_when_warpath_ends_the_program(
+    program: Path, mode: str, printed: str, code: int
+) -> None:
+    outcome = warpath("run", "-q", program, "--", mode)
+    assert (outcome.stdout, outcome.code) == (printed, code), outcome.stderr
+
+
+def test_what_was_printed_is_kept_after_a_timeout(program: Path) -> None:
+    machine = make_machine(
+        spec.load("rtx4090"), program, ["endless"], eager=False, count=False, capture=True, timeout=2
+    )
+    assert (machine.session.run().code, machine.session.stdout) == (124, b"before\n")

@@ -148,12 +148,19 @@ class Watch:
                 self._say(
                     "launch touched more memory than the race check follows; what is beyond was not checked"
                 )
-        if launch.fault is not None and launch.fault["kind"] != "unsupported_instruction":
+        if launch.fault is not None and not self._is_ours(launch.fault):
             kind = launch.fault["kind"]
             lines = (
                 self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
             )
             self._add(self._describe.fault(launch, launch.fault, lines))
+
+    def _is_ours(self, fault: Mapping[str, Any]) -> bool:
+        """Whether the model's limits caused the fault; the run then ends with a line that says which."""
+        address = fault.get("address")
+        return fault["kind"] == "unsupported_instruction" or (
+            isinstance(address, int) and self._driver.memory_manager.is_registered(address)
+        )
 
     def _checked(self, launch: Launch, records: Sequence[Mapping[str, Any]]) -> None:
         """What a racy read finds unwritten depends on the order, so only the race is reported there."""

@@ -14,7 +14,6 @@ from warpath.container.cubin import Cubin, Kernel
 from warpath.container.fatbin import FLAG_ARCH_SPECIFIC, FLAG_FAMILY, Fatbin, Member
 from warpath.driver import syscalls
 from warpath.driver.address_space import Kind
-from warpath.driver.channel import Fence
 from warpath.driver.error import CudaError, Error
 from warpath.driver.image import Image, Placement, Room
 from warpath.driver.journal import LoadEvent, Upload
@@ -88,7 +87,6 @@ class Module:
         self._cubin: Cubin | None = None
         self._image: Image | None = None
         self._blocks: list[int] = []
-        self._uploading: list[Fence] = []  # that nobody has waited for
 
     @property
     def loaded(self) -> bool:
@@ -154,13 +152,8 @@ class Module:
         """Lay out, relocate and upload, unless that has happened, and wait for the uploads: loading is
         synchronous, so that no copy or launch in any stream overtakes it.
         """
-        if self._image is None:
-            self._place(reason)
-        while self._uploading:  # some are left when the call gave way to another thread and is made again
-            self._driver.wait(self._uploading[0])
-            del self._uploading[0]
-
-    def _place(self, reason: str) -> None:
+        if self._image is not None:
+            return
         cubin = self.cubin
         started = time.perf_counter()
         image = Image(cubin)
@@ -168,6 +161,8 @@ class Module:
         try:
             image.link(self._allocate)
             uploads = self._upload(image)
+            self._driver.invalidate(code=True)
+            last = self._driver.invalidate(code=False)
         except BaseException:
             self._release()
             raise
@@ -183,12 +178,12 @@ class Module:
             time.perf_counter() - started + self._choosing,
         )
         self._driver.journal.loads.append(self.event)
+        self._driver.wait(last)  # the loader stream is ordered, so all uploads are done
 
     def unload(self) -> None:
         """Free everything; the caller has waited for work that uses it."""
         self._release()
         self._image = None
-        self._uploading.clear()
         self.plans.clear()
 
     def _release(self) -> None:
@@ -246,13 +241,8 @@ class Module:
                 self._driver.memory.write(block.va, block.data.ljust(size, b"\0"))
                 uploads.append(Upload(what, block.va, size, "host"))
                 continue
-            how, fence = self._driver.upload(
-                block.va, block.data, size, f"upload {what} of module {self.index}"
-            )
-            self._uploading.append(fence)
+            how, _ = self._driver.upload(block.va, block.data, size, f"upload {what} of module {self.index}")
             uploads.append(Upload(what, block.va, size, how))
-        self._uploading.append(self._driver.invalidate(code=True))
-        self._uploading.append(self._driver.invalidate(code=False))
         return uploads
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from warpath.command.segments import MAX_INLINE_BYTES
@@ -16,7 +16,7 @@ from warpath.driver.journal import Journal
 from warpath.driver.marker import PendingCall
 from warpath.driver.memory import MemoryManager
 from warpath.driver.module import Module, Registry
-from warpath.driver.output import AssertFailure, Output
+from warpath.driver.output import Output
 from warpath.driver.places import Place, locate
 from warpath.driver.segment import Segment
 from warpath.driver.slots import LaunchSlots, WordPool
@@ -199,8 +199,6 @@ class Submitter:
             self._flush_output()
             self._refuse_registered(new[0])
             self.error = to_cuda_error(new[0], self.place_of(new[0]))
-            if self.error.code is Error.ASSERT and "message" in new[0]:
-                self.on_output(Output(b"", (AssertFailure(str(new[0]["message"])),), 0))
 
     def _refuse_registered(self, fault: Mapping[str, object]) -> None:
         """A real GPU reads memory pinned with cudaHostRegister; the model cannot, and the program is not to blame."""
@@ -244,9 +242,9 @@ class Submitter:
 
     # Building segments
 
-    def segment(self, stream: Stream, channel: Channel, also: Iterable[Fence] = ()) -> Segment:
-        """A segment for `channel` that waits for all earlier work of `stream` and for `also`."""
-        waits = [*self.streams.dependencies(stream), *(fence for fence in also if not fence.done)]
+    def segment(self, stream: Stream, channel: Channel) -> Segment:
+        """A segment for `channel` that waits for all earlier work of `stream`."""
+        waits = self.streams.dependencies(stream)
         return Segment(self.channels.writer(), channel, stream, waits, self.spec.launch_form)
 
     @property

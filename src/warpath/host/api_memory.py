@@ -236,3 +236,9 @@ def stream_attach_memory(call: Call, stream: int, va: int, _size: int, _flags: i
     call.stream(stream)
     if call.driver.memory_manager.classify(va).type is not PointerType.MANAGED:
         raise CudaError(Error.INVALID_VALUE, f"{va:#x} is not managed memory")
+
+
+@entry("cudaCreateChannelDesc", context=False)
+def create_channel_desc(call: Call, pointer: int, x: int, y: int, z: int, w: int, kind: int) -> None:
+    """The `cudaChannelFormatDesc` with these members; `pointer` is where the function's result goes."""
+    call.out(pointer, "5i", x, y, z, w, kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
+import time
 from typing import TYPE_CHECKING
 
 from warpath.host.protocol import (
@@ -26,6 +27,7 @@ RECEIVE = 1 << 16
 # How long a blocking receive waits before it looks whether the program still runs.
 PATIENCE = struct.pack("@ll", 1, 0)
 MAX_STRING = 1 << 16
+FLUSH_SECONDS = 2.0
 # Stores that travel with the next request or reply: few enough that their answers fit in the socket's buffer.
 MAX_POSTED_BYTES, MAX_POSTED = 32 << 10, 64
 
@@ -215,6 +217,14 @@ class Connection:
         """Write to the program's own stdout (1) or stderr (2), in order with its own output."""
         for start in range(0, len(data), MAX_DATA):
             self.ask(Kind.PRINT, words(stream) + data[start : start + MAX_DATA])
+
+    def flush(self) -> None:
+        """Have the program write out what its stdio buffers hold, waiting a moment at most: it may be blocked."""
+        until = time.monotonic() + FLUSH_SECONDS
+        with contextlib.suppress(ConnectionLost, TimeoutError):
+            self.send(Kind.FLUSH)
+            while self.receive() is None and time.monotonic() < until:
+                pass
 
     def spawn(self) -> int:
         """Start the thread that runs host functions; 0 or an errno."""

@@ -17,7 +17,7 @@ from warpath.errors import WarpathError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-VERSION = 1
+VERSION = 2
 MAX_PAYLOAD = 1 << 20
 MAX_WORDS = 32
 MAX_NAME = 96
@@ -49,6 +49,7 @@ class Kind(IntEnum):
     INTERN = 26
     SPAWN = 27
     PRINT = 28
+    FLUSH = 29
 
 
 FROM_PROGRAM = frozenset({Kind.HELLO, Kind.CALL, Kind.ANSWER})

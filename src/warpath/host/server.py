@@ -150,6 +150,16 @@ class Server:
 
         self.watch(pidfd, on_exit)
 
+    def end_within(self, seconds: float) -> None:
+        """Bring the deadline nearer."""
+        until = time.monotonic() + seconds
+        self.deadline = until if self.deadline is None else min(self.deadline, until)
+
+    def flush_waiting(self) -> None:
+        """Have a program whose calls gave way write out its stdio buffers before it is ended."""
+        for connection, _ in self._parked:
+            connection.flush()
+
     @property
     def waiting(self) -> bool:
         """Whether a call has arrived that waits for the one in progress."""

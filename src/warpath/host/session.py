@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+import select
 import signal
 import sys
 import time
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING
 from warpath.driver.address_space import SHARED_WINDOW
 from warpath.driver.error import CudaError, Error, to_driver
 from warpath.driver.module import Function, Module
+from warpath.errors import UnsupportedError
 from warpath.host import api
 from warpath.host.api_pool import Pool
 from warpath.host.connection import Connection, ConnectionLost
@@ -44,6 +46,7 @@ api.load()
 KEEP_CALLS = 200_000
 YIELD_SECONDS = 0.001
 QUERY_SECONDS = 0.005
+LAST_CALL_SECONDS = 5.0
 KEEP_STDOUT = 16 << 20
 TIMED_OUT = 124
 MASK = (1 << 64) - 1
@@ -101,6 +104,7 @@ class Runtime:
         self._active: list[Connection] = []  # connections whose calls are being served, innermost last
         self._unprinted: list[tuple[int, bytes]] = []
         self._detail = ""
+        self.stopped: UnsupportedError | None = None  # why the program's next call ends it
         self.on_error: Callable[[str, CudaError], None] | None = None  # told of every call that failed
 
     # What the server asks for.
@@ -137,11 +141,16 @@ class Runtime:
         self._active.append(connection)
         self._waits.append(resolved.entry is not None and resolved.entry.waits)
         try:
+            if self.stopped is not None:
+                raise self.stopped
             result = self._serve(call, resolved, typed)
             if self._unprinted:
                 self._print(connection)
         except GiveWay:
             return False
+        except (UnsupportedError, TimeoutError):  # the program is going to be ended
+            connection.flush()
+            raise
         finally:
             self._active.pop()
             self._waits.pop()
@@ -175,9 +184,15 @@ class Runtime:
         """Let the GPU work on what is pending, until there is a call to serve."""
         self._waits.append(True)
         try:
-            return self.driver.advance()
+            return self.stopped is None and self.driver.advance()
         except GiveWay:
             return True
+        except UnsupportedError as error:
+            # The program can only be told to write out what it printed once it makes its next call.
+            self.stopped = error
+            if self.server is not None:
+                self.server.end_within(LAST_CALL_SECONDS)
+            return False
         finally:
             self._waits.pop()
 
@@ -413,11 +428,21 @@ class Session:
         try:
             with contextlib.suppress(ProgramEnded):
                 server.run()
-            return child.wait()
+            status = child.wait()
+            if self.runtime.stopped is not None:
+                raise self.runtime.stopped
+            return status
         except TimeoutError:
+            server.flush_waiting()
+            self._take_rest(child)
             child.stop()
+            if self.runtime.stopped is not None:
+                raise self.runtime.stopped from None
             say(f"{self.path.name} was ended after {self._timeout:g} s")
             return ExitStatus(TIMED_OUT)
+        except UnsupportedError:
+            self._take_rest(child)
+            raise
         except Terminated:
             child.stop()
             return ExitStatus(128 + signal.SIGTERM, signal.SIGTERM)
@@ -425,18 +450,27 @@ class Session:
             child.interrupt()
             return child.stop()
 
+    def _take_rest(self, child: Child) -> None:
+        """What a program that is about to be ended has written to the captured stdout and nobody has read."""
+        if child.stdout is not None:
+            while select.select([child.stdout], [], [], 0.0)[0] and self._forward(child.stdout.fileno()):
+                pass
+
     def _tee(self, server: Server, fd: int) -> None:
         def forward() -> None:
-            data = os.read(fd, 1 << 16)
-            if not data:
+            if not self._forward(fd):
                 server.unwatch(fd)
-                return
-            self._stdout += data[: KEEP_STDOUT - len(self._stdout)]
-            if not self._hold:
-                sys.stdout.buffer.write(data)
-                sys.stdout.buffer.flush()
 
         server.watch(fd, forward)
+
+    def _forward(self, fd: int) -> bool:
+        """Read once; False at the end of the stream."""
+        data = os.read(fd, 1 << 16)
+        self._stdout += data[: KEEP_STDOUT - len(self._stdout)]
+        if data and not self._hold:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+        return bool(data)
 
 
 @contextlib.contextmanager

@@ -27,6 +27,11 @@ PROGRAM = "program"
 LOG = "nvcc.log"
 _ENVIRONMENT = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH")
 _NOISE = re.compile(r"#\$ |# --error|ptxas info|\s+\d+ bytes stack frame")
+# The driver API is there for programs that call it; others get no dependency on it.
+_LIBRARIES = ("-Xlinker", "--as-needed", "-lcuda")
+# CCCL's scan for Blackwell waits on mbarriers (SYNCS), which have no model. This is its own switch to the one before.
+_BLACKWELL, _OLDER_SCAN = 100, "-DCCCL_DISABLE_WARPSPEED_SCAN"
+_ARCHITECTURE = re.compile(r"(?:sm|compute)_(\d+)")
 _MARKER = re.compile(rb'^# \d+ "([^"<]+)"', re.MULTILINE)
 
 
@@ -48,12 +53,19 @@ class _Request:
         where = str(Path.cwd()) if self.extra else ""  # relative paths in options
         environment = [os.environ.get(name, "") for name in _ENVIRONMENT]
         words = [self.tools.version, str(self.tools.root), self.sm, where, *self.extra, *environment]
+        words += [*self.options(), *_LIBRARIES]
         return key_of([*words, shim.read_bytes(), *(str(source) for source in self.sources)])
 
     def command(self, folder: Path) -> list[str | Path]:
         """The nvcc command line that leaves everything in `folder`."""
         kept: list[str | Path] = ["-v", "--time", folder / "time.csv", "--keep", "--keep-dir", folder]
-        options = [
+        output = ["-o", folder / PROGRAM]
+        return [self.tools.nvcc, *kept, *self.options(), *output, *self.extra, *self.sources, *_LIBRARIES]
+
+    def options(self) -> list[str]:
+        """What every build is given besides the user's own arguments."""
+        generations = [int(found) for found in _ARCHITECTURE.findall(" ".join([self.sm, *self.extra]))]
+        return [
             "-lineinfo",
             f"-arch={self.sm}",
             "-Xptxas",
@@ -61,8 +73,8 @@ class _Request:
             "-cudart",
             "shared",
             f"-L{self.shim_dir}",
+            *((_OLDER_SCAN,) if max(generations) >= _BLACKWELL else ()),
         ]
-        return [self.tools.nvcc, *kept, *options, "-o", folder / PROGRAM, *self.extra, *self.sources]
 
 
 def build(

@@ -110,6 +110,20 @@ static int hang() {
   return 0;
 }
 
+// A kernel stops the run (registered memory cannot be reached) or never ends, with output still in stdio's buffer.
+static int stopped(const char *mode) {
+  static int value;
+  int *zero;
+  cudaMalloc(&zero, sizeof(int));
+  cudaMemset(zero, 0, sizeof(int));
+  cudaHostRegister(&value, sizeof value, cudaHostRegisterDefault);
+  printf("before\n");
+  forever<<<1, 32>>>(strcmp(mode, "endless") ? &value : zero);
+  if (!strcmp(mode, "between-calls")) return usleep(300000), printf("after\n"), 0;
+  cudaDeviceSynchronize();
+  return 0;
+}
+
 int main(int, char **arguments) {
   const char *mode = arguments[1];
   if (!strcmp(mode, "threads")) return threads();
@@ -119,6 +133,7 @@ int main(int, char **arguments) {
   if (!strcmp(mode, "exec")) return executed(arguments);
   if (!strcmp(mode, "once")) return printf("second %d\n", rounds(0, 2)), 4;
   if (!strcmp(mode, "hang")) return hang();
+  if (!strcmp(mode, "in-call") || !strcmp(mode, "between-calls") || !strcmp(mode, "endless")) return stopped(mode);
   announce();
   cudaLaunchHostFunc(0, strcmp(mode, "crash") ? leave : crash, nullptr);
   cudaDeviceSynchronize();

@@ -74,6 +74,8 @@ static void device() {
   OK(cudaDeviceGetAttribute(&value, cudaDevAttrMultiProcessorCount, 0));
   CHECK(value == prop.multiProcessorCount && value > 0);
   CHECK(prop.warpSize == 32 && prop.maxThreadsPerBlock == 1024 && prop.maxGridSize[1] == 65535);
+  const cudaChannelFormatDesc pair = cudaCreateChannelDesc(32, 16, 8, 0, cudaChannelFormatKindFloat);
+  CHECK(pair.x == 32 && pair.y == 16 && pair.z == 8 && pair.w == 0 && pair.f == cudaChannelFormatKindFloat);
   OK(cudaDriverGetVersion(&driver));
   OK(cudaRuntimeGetVersion(&runtime));
   CHECK(driver >= 13000 && runtime >= 13000);
@@ -150,6 +152,11 @@ static void registered() {
   size_t bytes = memory.size() * sizeof(int);
   int *p, *mapped;
   OK(cudaHostRegister(memory.data(), bytes, cudaHostRegisterMapped));
+  int supported = -1;
+  cudaDeviceProp properties;
+  OK(cudaDeviceGetAttribute(&supported, cudaDevAttrHostRegisterSupported, 0));
+  OK(cudaGetDeviceProperties(&properties, 0));
+  CHECK(supported == 0 && properties.hostRegisterSupported == 0);  // kernels cannot reach it
   CHECK(cudaHostGetDevicePointer(&mapped, memory.data(), 0) == cudaErrorNotSupported);
   cudaGetLastError();
   OK(cudaMalloc(&p, bytes));
