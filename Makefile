@@ -18,7 +18,7 @@ test: $(VENV)/.stamp-test lint
 lint: $(VENV)/.stamp-test
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/clang-format --dry-run --Werror $$(find src/core src/shim -name '*.[ch]' -o -name '*.[ch]pp')
 
