@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -19,17 +20,9 @@ BAD = GOOD.replace("cudaMalloc(&p, 128)", "cudaMalloc(&p, 124)")
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Installed, the plug-in is an entry point; here it is named, which works either way.
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "warpath.pytest_plugin",
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
+    # Installed, pytest finds the plug-in by its entry point, and refuses it a second time by name.
+    named = [] if entry_points(group="pytest11", name="warpath") else ["-p", "warpath.pytest_plugin"]
+    command = [sys.executable, "-m", "pytest", *named, "-p", "no:cacheprovider", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=100, check=False)
 
 
