@@ -26,7 +26,9 @@ from warpath.gpu import spec
 if TYPE_CHECKING:
     from warpath.frontend.launch import Launch
 
-REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "reference"
+ROOT = Path(__file__).parent.parent
+REFERENCE = ROOT / "tests" / "data" / "reference"
+PROGRAMS = ROOT / "tests" / "cases"
 BOARD = "h200"
 DURATION = "gpu__time_duration.sum"
 LEAST_NS = 1000  # shorter launches are not judged
@@ -147,12 +149,12 @@ def _hit_rate(metrics: dict[str, float]) -> float:
     return 100 * hits / max(metrics.get("lts__t_sectors_srcunit_tex.sum") or 0.0, 1.0)
 
 
-def run_case(source: Path, largest: int, threads: int) -> Comparer:
+def run_case(name: str, largest: int, threads: int) -> Comparer:
     """Build the case and run it on the model."""
     gpu = spec.load(BOARD)
-    references = json.loads(source.with_suffix(".json").read_text())["launches"]
-    comparer = Comparer(source.stem, references, largest)
-    target = resolve(argparse.Namespace(program=source, sources=[], nvcc=[]), gpu)
+    references = json.loads((REFERENCE / f"{name}.json").read_text())["launches"]
+    comparer = Comparer(name, references, largest)
+    target = resolve(argparse.Namespace(program=PROGRAMS / f"{name}.cu", sources=[], nvcc=[]), gpu)
     machine = comparer.machine = make_machine(
         gpu,
         target.path,
@@ -220,7 +222,7 @@ def main() -> int:
     failed = False
     for name in names:
         try:
-            comparers.append(run_case(REFERENCE / f"{name}.cu", args.largest, args.threads))
+            comparers.append(run_case(name, args.largest, args.threads))
         except (WarpathError, OSError) as error:
             print(f"{name}: {error}", file=sys.stderr)
             failed = True
@@ -228,6 +230,9 @@ def main() -> int:
     print(table(rows))
     for line in (line for comparer in comparers for line in comparer.skipped):
         print(f"left out as too large: {line}")
+    if not rows:
+        print("no launch was compared", file=sys.stderr)
+        return 1
     figures = summary(rows, comparers)
     for name, value in figures.items():
         print(f"{name:75} {value:12.1f}")

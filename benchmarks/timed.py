@@ -22,7 +22,7 @@ from warpath.gpu import spec
 if TYPE_CHECKING:
     from warpath.frontend.launch import Launch
 
-REFERENCE = Path(__file__).parent.parent / "tests" / "data" / "reference"
+PROGRAMS = Path(__file__).parent.parent / "tests" / "cases"
 CASES = ("sweep_vadd", "c53_sgemm_tiled")
 LARGEST_CTAS = 1 << 16  # 2^24 elements of 256 threads a CTA
 
@@ -58,7 +58,7 @@ def main() -> int:
     args = parser.parse_args()
     gpu = spec.load("h200")
     for case in CASES:
-        target = resolve(argparse.Namespace(program=REFERENCE / f"{case}.cu", sources=[], nvcc=[]), gpu)
+        target = resolve(argparse.Namespace(program=PROGRAMS / f"{case}.cu", sources=[], nvcc=[]), gpu)
         watch = Stopwatch()
         watch.machine = machine = make_machine(
             gpu,
