@@ -3,6 +3,7 @@
 
 #include "check/checker.hpp"
 #include "exec/operand.hpp"
+#include "ops/barrier.hpp"
 #include "sm/grid.hpp"
 
 namespace warpath {
@@ -16,26 +17,10 @@ u32 Checker::passed_by(const CtaState& state, u32 warp, u32 lanes, u32 index) {
   return passed;
 }
 
-// As exec_bar() reads its operands.
 void Checker::arrive(CtaState& state, const Instr& in, u32 mask) {
-  const BarrierMode mode = static_cast<BarrierMode>(in.aux);
-  const int words = in.operand_count - (mode >= BarrierMode::ReducePopc ? 1 : 0);
-  Row id_scratch, count_scratch;
-  const u32* id = raw32(*warp_, in.operands[0], id_scratch);
-  const u32* count = words > 1 ? raw32(*warp_, in.operands[1], count_scratch) : nullptr;
-  const bool packed =
-      words > 1 && in.operands[0].kind == OperandKind::Reg && in.operands[1].kind == OperandKind::Reg;
-  for (u32 rest = mask; rest != 0;) {
-    const u32 first = lowest_lane(rest);
-    u32 lanes = 0;
-    for_lanes(rest, [&](u32 lane) {
-      const bool same = id[lane] == id[first] && (count == nullptr || count[lane] == count[first]);
-      lanes |= same ? 1u << lane : 0u;
-    });
-    rest &= ~lanes;
-    const u32 expected = count == nullptr ? 0 : (packed ? count[first] >> 16 : count[first]) & 0xfff;
-    arrive_at(state, in, id[first] & 15, lanes, expected, mode != BarrierMode::Arrive);
-  }
+  const bool waits = static_cast<BarrierMode>(in.aux) != BarrierMode::Arrive;
+  each_barrier(*warp_, in, mask,
+               [&](u32 lanes, u32 id, u32 expected) { arrive_at(state, in, id, lanes, expected, waits); });
 }
 
 void Checker::arrive_at(CtaState& state, const Instr& in, u32 id, u32 lanes, u32 expected, bool waits) {

@@ -6,6 +6,7 @@
 #include "exec/calls.hpp"
 #include "exec/operand.hpp"
 #include "exec/run.hpp"
+#include "ops/barrier.hpp"
 #include "ops/bind.hpp"
 #include "ops/families.hpp"
 #include "sm/grid.hpp"
@@ -325,29 +326,12 @@ std::string bind_warpsync(const InstrText& text, Instr& out) {
 
 // ---- CTA barriers ----
 
-// BAR id[, count][, predicate]. A register id alone gives the number; with the same register as count, the
-// number is in bits 3:0 and the count in 27:16.
 void exec_bar(Warp& warp, const Instr& in, u32 mask) {
   const BarrierMode mode = static_cast<BarrierMode>(in.aux);
-  const bool reduces = mode >= BarrierMode::ReducePopc;
-  const int words = in.operand_count - (reduces ? 1 : 0);
-  const u32 votes = reduces ? pred_mask(warp, in.operands[words]) : 0;
-  Row id_scratch, count_scratch;
-  const u32* id = raw32(warp, in.operands[0], id_scratch);
-  const u32* count = words > 1 ? raw32(warp, in.operands[1], count_scratch) : nullptr;
-  const bool packed =
-      words > 1 && in.operands[0].kind == OperandKind::Reg && in.operands[1].kind == OperandKind::Reg;
-  for (u32 rest = mask; rest != 0;) {
-    const u32 first = lowest_lane(rest);
-    u32 lanes = 0;
-    for_lanes(rest, [&](u32 lane) {
-      const bool same = id[lane] == id[first] && (count == nullptr || count[lane] == count[first]);
-      lanes |= same ? 1u << lane : 0u;
-    });
-    rest &= ~lanes;
-    const u32 expected = count == nullptr ? 0 : (packed ? count[first] >> 16 : count[first]) & 0xfff;
-    barrier_arrive(warp, lanes, id[first] & 15, expected, mode, votes);
-  }
+  const u32 votes = mode >= BarrierMode::ReducePopc ? pred_mask(warp, in.operands[in.operand_count - 1]) : 0;
+  each_barrier(warp, in, mask, [&](u32 lanes, u32 id, u32 expected) {
+    barrier_arrive(warp, lanes, id, expected, mode, votes);
+  });
 }
 
 // BAR.SYNC with a constant number for the whole CTA, all lanes together: nearly every barrier there is.
