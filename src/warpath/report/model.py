@@ -137,6 +137,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
+    sample: list[int] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -191,6 +192,122 @@ class Time(msgspec.Struct, frozen=True, kw_only=True):
     constants_from: str
 
 
+class LedgerTerm(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of a launch's account of time: the floor (`term` is `floor`), or what one effect costs beyond it.
+
+    The `ns` of a launch's ledger sum to its `duration_ns` exactly. Negative: the effect helped.
+    """
+
+    term: str  # stable key, e.g. `dram_inefficiency`
+    label: str  # in words, e.g. `DRAM inefficiency`
+    ns: int
+    source: str  # `computed` (the floor) or `modelled`
+    text: str = ""  # what it was in this kernel
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """A change alone, and what the launch would take with it. `kind`: `effect` (of the ledger) or `user`."""
+
+    change: str
+    kind: str
+    label: str
+    duration_ns: int | None  # None: could not be had, and `text` says why
+    text: str = ""
+    source: str = "modelled"
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a reader should know, found by one rule: `key` names the rule, `figures` are what it looked at."""
+
+    key: str
+    text: str
+    file: str = ""
+    line: int = 0
+    figures: dict[str, float] = {}
+    source: str = "modelled"
+
+
+class Overhead(msgspec.Struct, frozen=True, kw_only=True):
+    """What a launch costs outside the kernel, ns. Host times are measured on this machine, GPU times modelled."""
+
+    host_call_ns: int | None  # from entry to return of the launch call
+    submit_ns: int  # writing the segment, GP_PUT and the doorbell, modelled
+    front_ns: int  # from the doorbell until the kernel's own time starts, modelled
+    gap_ns: int | None  # GPU idle since the end of the launch before it in its stream; None for the first
+    first: bool  # the first launch of this kernel
+    load_ns: int  # module load that came with it: upload and assembly
+    load_text: str = ""
+
+
+class BlockSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """When one CTA was on its SM; ns since the launch began."""
+
+    block: int
+    sm: int
+    start_ns: int
+    end_ns: int
+
+
+class WarpSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """A stretch of one warp's life on the SM that was watched: `state` is a stall reason or `selected`."""
+
+    block: int
+    warp: int
+    sub_partition: int
+    pc: int
+    state: str
+    start_ns: int
+    end_ns: int
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True):
+    """The launch over time, in bins of `bin_ns`; all series have the same length. Modelled."""
+
+    bin_ns: float
+    warps_active: list[float]  # mean over the SMs, percent of the most an SM holds
+    issue_active: list[float]  # percent of issue slots used
+    dram_bytes: list[int]  # read and written in the bin
+    l2_bytes: list[int]  # sectors looked up in L2, in bytes
+    blocks: list[BlockSpan]
+    warps: list[WarpSpan]  # of SM `watched_sm`
+    watched_sm: int
+    note: str = ""  # what was thinned out
+
+
+class LaunchFlow(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes of global memory a launch touched. `unused`: fetched in sectors, asked for by no lane."""
+
+    read_bytes: int
+    written_bytes: int
+    unused_bytes: int
+    fetched_twice_bytes: int  # DRAM reads beyond one per distinct sector
+    from_l2_bytes: int  # distinct sectors read that DRAM did not deliver
+
+
+class FlowEdge(msgspec.Struct, frozen=True, kw_only=True):
+    """Bytes that launch `producer` wrote (or read: `kind` is `reuse`) and `consumer` reads.
+
+    `dram_bytes` would stay off DRAM if the two were one kernel; `saves_ns` is what the model says that is worth.
+    """
+
+    producer: int
+    consumer: int
+    kind: str  # `fusion` or `reuse`
+    bytes: int
+    dram_bytes: int
+    saves_ns: int
+    source: str = "modelled"
+
+
+class Accuracy(msgspec.Struct, frozen=True, kw_only=True):
+    """How far to trust a launch's time: mean absolute error of the reference set, and what lies outside of it."""
+
+    board: str  # where the references were measured
+    mean_error_percent: float
+    launches: int
+    outside: list[str]  # what no reference covers; empty: inside what was validated
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One kernel launch. `duration_ns` is modelled when there is a `time`, else measured; None when neither."""
 
@@ -214,8 +331,19 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     sm_blocks: list[int]  # CTAs each SM received
     traffic: list[Traffic]
     instructions: list[InstructionInfo]
-    floor_ns: float  # compulsory DRAM bytes at paper bandwidth
+    floor_ns: float  # the larger of compulsory DRAM bytes at paper bandwidth and instructions at peak rate
     floor_bytes: int
+    floor_kind: str = "dram"  # or `issue`
+    ledger: list[LedgerTerm] = []
+    ledger_note: str = ""  # how it was made when not by replaying all of the launch
+    what_if: list[WhatIf] = []
+    verdict: str = ""
+    bound: str = ""  # the binding resource: dram, l2, l1, latency, issue, a pipe, launch, tail, ...
+    diagnoses: list[Diagnosis] = []
+    overhead: Overhead | None = None
+    timeline: Timeline | None = None
+    flow: LaunchFlow | None = None
+    accuracy: Accuracy | None = None
 
 
 class FaultSite(msgspec.Struct, frozen=True, kw_only=True):
@@ -303,6 +431,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     copies: dict[str, Copied]  # by direction
     launches: list[Launch]
     faults: list[Fault]
+    dataflow: list[FlowEdge] = []
+    verdict: str = ""  # of the program as a whole, when it has more than one launch
 
 
 def _triple(values: Sequence[int]) -> str:
