@@ -59,6 +59,7 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
     answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
     return;
   }
+  if (timeline_ != nullptr) timeline_->request(id_, pc, now, access);
   if (access.space == Space::Shared && op.issue == IssueClass::Mio)
     return shared_access(part, warp, op, pc, now);
   if (access.space == Space::Shared)

@@ -16,7 +16,7 @@ u32 first_sm(const MemorySystem& memory, const Grid& grid) {
 
 }  // namespace
 
-TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id)
+TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, bool timeline)
     : grid_(grid),
       memory_(memory),
       params_(memory.params()),
@@ -39,6 +39,9 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
   context_.cold = memory.flushed();
   memory.begin_launch();
   memory.use_code(code_id, context_.code_lines);
+  if (!timeline) return;
+  timeline_ = std::make_unique<Timeline>(grid.program().size(), first_sm(memory, grid));
+  timeline_->memory.dram_bytes.add(0, memory.counts().dram_read_bytes);  // the code and the launch's own data
 }
 
 void TimedGrid::begin(u32 threads) {
@@ -49,6 +52,7 @@ void TimedGrid::begin(u32 threads) {
     grid_.worker(i).observe = true;
     grid_.worker(i).memory_counts.clear();
     counters_.push_back(std::make_unique<SmCounters>(grid_.program().size() + 1));
+    if (timeline_ != nullptr) timeline_->add_share();
   }
   faults_.resize(workers);
   sms_.resize(grid_.spec().sms);
@@ -61,8 +65,8 @@ TimedSm& TimedGrid::sm(u32 number) {
     const u32 sms = grid_.spec().sms;
     const u32 turn = (number + sms - first_sm(memory_, grid_)) % sms;
     const u32 worker = number % static_cast<u32>(counters_.size());
-    sms_[number] =
-        std::make_unique<TimedSm>(context_, number, turn, grid_.worker(worker), *counters_[worker]);
+    sms_[number] = std::make_unique<TimedSm>(context_, number, turn, grid_.worker(worker), *counters_[worker],
+                                             timeline_ != nullptr ? &timeline_->share(worker) : nullptr);
   }
   return *sms_[number];
 }
@@ -184,7 +188,7 @@ void TimedGrid::exchange(Cycle until) {
   for (u32& size : buckets_) sum += std::exchange(size, sum);
   sorted_.resize(batch_.size());
   for (const Request& request : batch_) sorted_[buckets_[bucket(request)]++] = request;
-  memory_.serve(sorted_, replies_);
+  memory_.serve(sorted_, replies_, timeline_ != nullptr ? &timeline_->memory : nullptr);
   memory_.forget(from);
 
   std::stable_sort(departures_.begin(), departures_.end(),
@@ -232,6 +236,11 @@ TimedResult TimedGrid::result() const {
   }
   out.memory = memory_.counts();
   return out;
+}
+
+std::optional<TimelineResult> TimedGrid::timeline() const {
+  if (timeline_ == nullptr) return std::nullopt;
+  return timeline_->result(distributor_.last_completion() + params_.back_end);
 }
 
 }  // namespace warpath

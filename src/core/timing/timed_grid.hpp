@@ -9,6 +9,7 @@
 #include "timing/distributor.hpp"
 #include "timing/memory_system.hpp"
 #include "timing/sm.hpp"
+#include "timing/timeline.hpp"
 
 namespace warpath {
 
@@ -25,8 +26,9 @@ struct TimedResult {
 
 class TimedGrid {
  public:
-  // `l1_bytes`: what the carve-out leaves for L1. The grid must not have been stepped.
-  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id);
+  // `l1_bytes`: what the carve-out leaves for L1; `timeline`: whether to keep what happened when. The grid
+  // must not have been stepped.
+  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, bool timeline = false);
   TimedGrid(const TimedGrid&) = delete;
   TimedGrid& operator=(const TimedGrid&) = delete;
   ~TimedGrid() { grid_.forget_ctas(); }
@@ -34,6 +36,8 @@ class TimedGrid {
   // Runs about `budget` warp instructions; as Grid::step.
   GridState step(u64 budget, u32 threads);
   TimedResult result() const;
+  // What happened when, up to now; nothing unless asked for at the start.
+  std::optional<TimelineResult> timeline() const;
 
  private:
   class Crew;
@@ -53,6 +57,7 @@ class TimedGrid {
   SmContext context_;
   Distributor distributor_;
   std::vector<std::unique_ptr<SmCounters>> counters_;  // by host thread
+  std::unique_ptr<Timeline> timeline_;                 // null: nobody asked
   std::vector<std::optional<Fault>> faults_;           // by host thread
   std::vector<std::unique_ptr<TimedSm>> sms_;          // null until the first CTA comes
   std::vector<std::vector<Reply>> replies_;
