@@ -22,8 +22,8 @@ _DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
 @dataclass(frozen=True, slots=True)
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
-    whether to count, whether the clock runs (`timed`), and what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none).
+    whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
+    (`cache_control`, as ncu's: all = flushed, none), and whether the clock keeps what happened when (`timeline`).
     """
 
     budget: int = 1_000_000
@@ -32,6 +32,7 @@ class Options:
     count: bool = True
     timed: bool = False
     cache_control: str = "none"
+    timeline: bool = False
 
 
 @dataclass(slots=True)
@@ -91,7 +92,7 @@ class Executor:
         grid = self._grid(launch)
         self._machine.notify("on_grid", launch, grid)
         clock = self._started_clock() if self._options.timed else None
-        runner = clock.start(grid, launch, self._options.cache_control == "all") if clock else grid
+        runner = clock.start(grid, launch, self._flush, self._options.timeline) if clock else grid
         while (status := runner.step(self._budget, self._options.threads)) == "running":
             self._machine.notify("on_step", launch, grid)
             if launch.fault is not None:  # an observer stops it
@@ -99,6 +100,8 @@ class Executor:
             yield Progress.MOVED
         launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
         launch.placement = grid.placement() if self._options.count else b""
+        launch.timeline = clock.timeline(runner) if clock else None
+        launch.start_ns = self._machine.clock.now_ns if clock else None
         self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
@@ -133,6 +136,10 @@ class Executor:
         if self._clock is None:
             self._clock = Clock(self._core, self._spec)
         return self._clock
+
+    @property
+    def _flush(self) -> bool:
+        return self._options.cache_control == "all"
 
     @property
     def _budget(self) -> int:

@@ -33,9 +33,10 @@ class Windows:
 
 @dataclass(slots=True)
 class Launch:
-    """One grid with CTAs to run. `counters`, `placement` and `fault` are filled in when it has ended.
+    """One grid with CTAs to run. `counters` and what follows are filled in when it has ended.
 
-    `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
+    `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted. `start_ns` is GPU time,
+    None without a clock; `timeline` is the core's, None unless it was to be kept.
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
 
@@ -57,6 +58,8 @@ class Launch:
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     placement: bytes = b""
     fault: Mapping[str, Any] | None = None
+    start_ns: int | None = None
+    timeline: Mapping[str, Any] | None = None
     shared_slack: int = 0
 
     @property

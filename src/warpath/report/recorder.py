@@ -40,7 +40,9 @@ from warpath.report.model import (
     ParamValue,
     Submission,
     Time,
+    Timeline,
 )
+from warpath.report.timeline import TimelineBuilder
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
 WORD = 16  # bytes in an instruction
@@ -55,6 +57,17 @@ class Place:
     kernel: Kernel
     va: int
     base: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A launch that will be in the report. `samples` has lane addresses by row of the program."""
+
+    launch: GpuLaunch
+    record: LaunchRecord | None
+    place: Place | None
+    timeline: Timeline | None
+    samples: Mapping[int, list[int]]
 
 
 class Names:
@@ -104,7 +117,8 @@ class Recorder:
         self._kernel = kernel
         self._count = count
         self._listing = listing
-        self._launches: list[tuple[GpuLaunch, LaunchRecord | None, Place | None]] = []
+        self._launches: list[_Kept] = []
+        self._timelines = TimelineBuilder()
 
     def on_copy(self, copy: Copy) -> None:
         """Count copy-engine traffic by direction."""
@@ -123,17 +137,19 @@ class Recorder:
             self.faults.append(_fault(launch, launch.fault, place))
         wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
         if wanted and (self._count is None or len(self._launches) < self._count):
-            self._launches.append((launch, self.names.launch(launch.index), place))
+            raw, launch.timeline = launch.timeline, None  # large: only what the report shows is kept
+            first = _first_row(place) if place else 0
+            timeline = self._timelines.build(raw, launch, first) if raw else None
+            record = self.names.launch(launch.index)
+            self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
 
     def finish(self, gpu: Gpu) -> list[Launch]:
         """The report's launches."""
-        return [self._launch(gpu, *entry) for entry in self._launches]
+        return [self._launch(gpu, kept) for kept in self._launches]
 
-    def _launch(
-        self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None
-    ) -> Launch:
-        counts = columns(launch.counters)
-        code = self._instructions(place, counts, tuple(launch.counters.get("stall_names", ())))
+    def _launch(self, gpu: Gpu, kept: _Kept) -> Launch:
+        launch, place = kept.launch, kept.place
+        code = self._instructions(kept)
         floor_bytes, floor_ns = traffic.floor(launch.counters, gpu.dram_gbs)
         return Launch(
             index=launch.index,
@@ -145,10 +161,11 @@ class Recorder:
             shared_bytes=launch.work.shared,
             program_va=launch.work.program_va,
             param_base=place.kernel.param_base if place else 0,
-            params=_params(launch, record),
+            params=_params(launch, kept.record),
             load=self._load(launch.index),
             submission=_submission(launch),
             occupancy=_occupancy(gpu, launch),
+            start_ns=launch.start_ns,
             duration_ns=launch.counters.get("duration_ns"),
             time=_time(launch.counters),
             stalls=_stalls(launch.counters),
@@ -158,6 +175,7 @@ class Recorder:
             instructions=code,
             floor_ns=floor_ns,
             floor_bytes=floor_bytes,
+            timeline=kept.timeline,
         )
 
     def _load(self, index: int) -> LoadEvent | None:
@@ -176,14 +194,17 @@ class Recorder:
             data_bytes=load.bytes - (code.bytes if code else 0),
         )
 
-    def _instructions(
-        self, place: Place | None, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
-    ) -> list[InstructionInfo]:
-        if place is None:
+    def _instructions(self, kept: _Kept) -> list[InstructionInfo]:
+        if kept.place is None:
             return []
-        first = (place.va - place.base) // WORD
-        code = self._listing(place.cubin, place.kernel)
-        return [_instruction(code, at, first, counts, reasons) for at in range(len(code))]
+        counters = kept.launch.counters
+        counts, reasons = columns(counters), tuple(counters.get("stall_names", ()))
+        first = _first_row(kept.place)
+        code = self._listing(kept.place.cubin, kept.place.kernel)
+        return [
+            _instruction(code, at, first, counts, reasons, kept.samples.get(first + at, []))
+            for at in range(len(code))
+        ]
 
 
 def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
@@ -191,8 +212,18 @@ def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     return {name: memoryview(value).cast("Q") for name, value in counters.items() if isinstance(value, bytes)}
 
 
+def _first_row(place: Place) -> int:
+    """The kernel's first instruction among those of the allocation that holds it."""
+    return (place.va - place.base) // WORD
+
+
 def _instruction(
-    code: Listing, at: int, first: int, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
+    code: Listing,
+    at: int,
+    first: int,
+    counts: Mapping[str, Sequence[int]],
+    reasons: tuple[str, ...],
+    sample: list[int],
 ) -> InstructionInfo:
     i, row = code.instructions[at], first + at
 
@@ -221,6 +252,7 @@ def _instruction(
         sectors=count("sectors"),
         wavefronts=count("wavefronts"),
         stalls={name: cycles for name, cycles in zip(reasons, stalls, strict=False) if cycles},
+        sample=sample,
     )
 
 
