@@ -163,7 +163,10 @@ def test_many_launches_are_thinned_and_keep_their_bytes(report: Report, launch: 
     launches = [
         msgspec.structs.replace(launch, index=i, start_ns=i * 20_000, timeline=bins) for i in range(120)
     ]
-    calls = [report.api[0]] * (perfetto.MOST_CALLS + 5)
+    calls = [
+        msgspec.structs.replace(report.api[0], index=i, start_ns=10 * i, duration_ns=10)
+        for i in range(perfetto.MOST_CALLS + 5)
+    ]
     tracks = parse(perfetto.build(msgspec.structs.replace(report, launches=launches, api=calls)))
     assert sum(map(len, tracks.values.values())) <= perfetto.MOST_VALUES + 4 * len(launches)
     bytes_shown = integral(tracks.values[f"{GPU}/DRAM throughput"])
