@@ -13,7 +13,7 @@ from tests.perfetto_kit import Tracks, parse
 from tests.smoke.programs import warpath
 from warpath.report import json as report_json
 from warpath.report import perfetto
-from warpath.report.model import Launch, Report
+from warpath.report.model import Launch, Overhead, Report
 
 ROOT = Path(__file__).resolve().parents[2]
 GPU = "GPU rtx4090 (modelled; the GPU's own clock)"
@@ -154,6 +154,33 @@ def test_two_runs_differ_in_host_times_alone(report: Report, tmp_path: Path) -> 
     warpath("explain", ROOT / "examples/vadd.cu", "--threads", "1", "--json", path)
     first, second = (msgspec.structs.replace(own, api=[]) for own in (report, report_json.read(path)))
     assert perfetto.build(first) == perfetto.build(second)
+
+
+def test_what_comes_before_a_kernel_is_drawn_where_its_times_are_known(
+    report: Report, launch: Launch
+) -> None:
+    duration, front = launch.duration_ns or 0, launch.time.front_ns if launch.time else 0
+    overhead = Overhead(
+        host_call_ns=None, submit_ns=duration + 100, front_ns=200, gap_ns=None, first=True, load_ns=0
+    )
+    second = 1000 + duration + 50
+    launches = [
+        msgspec.structs.replace(launch, index=i, start_ns=start, overhead=overhead, timeline=None)
+        for i, start in enumerate((1000, second))
+    ]
+    tracks = parse(perfetto.build(msgspec.structs.replace(report, launches=launches)))
+    submissions = tracks.at(f"submissions, channel {launch.submission.channel:#x}")
+    assert [at for at, _ in tracks.instants[submissions]] == [800, second - 200]
+    assert [(s.name, s.start, s.end, s.depth) for s in tracks.slices[submissions]] == [
+        ("write launch 0", 0, 800, 0),
+        ("write launch 1", 800, second - 200, 0),  # writing it began 50 ns before the doorbell of the first
+    ]
+    assert [(s.name, s.start, s.end, s.depth) for s in tracks.slices[f"{GPU}/front end"]] == [
+        ("launch 0: fetch and decode", 800, 1000, 0),
+        ("launch 0: set up", 1000, 1000 + front, 0),
+        ("launch 1: fetch and decode", second - 200, second, 0),
+        ("launch 1: set up", second, second + front, 0),
+    ]
 
 
 def test_many_launches_are_thinned_and_keep_their_bytes(report: Report, launch: Launch) -> None:

@@ -130,6 +130,7 @@ class Recorder:
 
     def on_launch(self, launch: GpuLaunch) -> None:
         """Keep a launch that has ended."""
+        raw, launch.timeline = launch.timeline, None  # large: only what the report shows of it is kept
         if self.names is None:
             return
         place = self.names.place(launch.work.program_va)
@@ -137,7 +138,6 @@ class Recorder:
             self.faults.append(_fault(launch, launch.fault, place))
         wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
         if wanted and (self._count is None or len(self._launches) < self._count):
-            raw, launch.timeline = launch.timeline, None  # large: only what the report shows is kept
             first = _first_row(place) if place else 0
             timeline = self._timelines.build(raw, launch, first) if raw else None
             record = self.names.launch(launch.index)
