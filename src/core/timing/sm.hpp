@@ -14,6 +14,7 @@
 #include "timing/l1.hpp"
 #include "timing/stream.hpp"
 #include "timing/sub_partition.hpp"
+#include "timing/timeline.hpp"
 #include "timing/traffic.hpp"
 #include "timing/warp.hpp"
 
@@ -51,9 +52,10 @@ struct Departure {
 
 class TimedSm {
  public:
-  // `turn`: how many SMs got their first CTA before this one.
-  // `worker`: null while replaying.
-  TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters);
+  // `turn`: how many SMs got their first CTA before this one; `worker`: null while replaying; `timeline`: who
+  // is told what happens, or null.
+  TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters,
+          TimelineShare* timeline);
 
   // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
   // Throws Fault.
@@ -108,6 +110,8 @@ class TimedSm {
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
   void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
+  void spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to);
+  Cycle spend_waits(const TimedWarp& warp, u32 pc);
   void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
   u32 collect_registers(SubPartition& part, const TimedOp& op, u16 warp);
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
@@ -148,6 +152,7 @@ class TimedSm {
   u32 id_;
   Worker* worker_;
   SmCounters& counters_;
+  TimelineShare* timeline_;
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;

@@ -23,8 +23,8 @@ _DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
     whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none), and how many warp instructions of a timed launch are kept for
-    replays (`record`; whole CTAs, the first ones).
+    (`cache_control`, as ncu's: all = flushed, none), how many warp instructions of a timed launch are kept for
+    replays (`record`; whole CTAs, the first ones), and whether the clock keeps what happened when (`timeline`).
     """
 
     budget: int = 1_000_000
@@ -34,6 +34,7 @@ class Options:
     timed: bool = False
     cache_control: str = "none"
     record: int = 0
+    timeline: bool = False
 
 
 @dataclass(slots=True)
@@ -102,6 +103,8 @@ class Executor:
         launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
         launch.stream = runner.stream() if clock else None
         launch.placement = grid.placement() if self._options.count else b""
+        launch.timeline = clock.timeline(runner) if clock else None
+        launch.start_ns = self._machine.clock.now_ns if clock else None
         self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
@@ -139,7 +142,8 @@ class Executor:
 
     def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:
         options = self._options
-        return clock.start(grid, launch, options.cache_control == "all", options.record)
+        flush = options.cache_control == "all"
+        return clock.start(grid, launch, flush, options.record, options.timeline)
 
     @property
     def _budget(self) -> int:

@@ -7,15 +7,13 @@ from pathlib import Path
 import msgspec
 
 from warpath.errors import FormatError, UsageError
+from warpath.report import files
 from warpath.report.model import Report
 
 
 def write(report: Report, path: Path) -> None:
     """Write `report` to `path`; UsageError when the place cannot be written."""
-    try:
-        path.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
-    except OSError as error:
-        raise UsageError(f"cannot write the report to {path}: {error.strerror}") from error
+    files.write(path, msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n", "the report")
 
 
 def read(path: Path) -> Report:

@@ -137,9 +137,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
-    sample: list[
-        int
-    ] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
+    sample: list[int] = []  # memory instructions: the first request's lane addresses, -1: took no part
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -326,6 +324,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadEvent | None
     submission: Submission
     occupancy: OccupancyInfo
+    start_ns: int | None = None  # when it began on the GPU's own clock, modelled; None when that did not run
     duration_ns: int | None = None
     time: Time | None = None
     stalls: dict[str, float] = {}  # reason -> cycles a warp waits per instruction issued, ncu's names
