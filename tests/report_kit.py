@@ -33,7 +33,10 @@ def full(report: Report) -> Report:
         for _ in launches[1:2]
     ]
     return replace(
-        report, launches=launches, dataflow=edges, verdict="Two thirds of the time is DRAM; the rest is latency."
+        report,
+        launches=launches,
+        dataflow=edges,
+        verdict="Two thirds of the time is DRAM; the rest is latency.",
     )
 
 
@@ -50,8 +53,16 @@ def full_launch(launch: Launch, sms: int) -> Launch:
             WhatIf(change=t.term, kind="effect", label=f"without {t.label}", duration_ns=duration - t.ns)
             for t in ledger[1:]
         ]
-        + [WhatIf(change="block=1024", kind="user", label="1024 threads a CTA", duration_ns=None, text="does not fit")],
-        verdict=f"{100 * launch.floor_ns / duration:.0f} % of the time is the DRAM floor; latency costs most of the rest.",
+        + [
+            WhatIf(
+                change="block=1024",
+                kind="user",
+                label="1024 threads a CTA",
+                duration_ns=None,
+                text="does not fit",
+            )
+        ],
+        verdict=f"{100 * launch.floor_ns / duration:.0f} % of the time is the DRAM floor; latency costs the rest.",
         bound="dram",
         diagnoses=[
             Diagnosis(
@@ -62,15 +73,26 @@ def full_launch(launch: Launch, sms: int) -> Launch:
             )
         ],
         overhead=Overhead(
-            host_call_ns=5300, submit_ns=310, front_ns=1250, gap_ns=None, first=True, load_ns=48_000,
+            host_call_ns=5300,
+            submit_ns=310,
+            front_ns=1250,
+            gap_ns=None,
+            first=True,
+            load_ns=48_000,
             load_text="Upload of 640 B of code, inline.",
         ),
         timeline=timeline_of(launch, duration, sms),
         flow=LaunchFlow(
-            read_bytes=8 << 20, written_bytes=4 << 20, unused_bytes=0, fetched_twice_bytes=4096, from_l2_bytes=1 << 20
+            read_bytes=8 << 20,
+            written_bytes=4 << 20,
+            unused_bytes=0,
+            fetched_twice_bytes=4096,
+            from_l2_bytes=1 << 20,
         ),
         accuracy=Accuracy(board="h200", mean_error_percent=6.4, launches=81, outside=["clock of this board"]),
-        instructions=[replace(i, sample=sample_of(at)) if i.requests else i for at, i in enumerate(launch.instructions)],
+        instructions=[
+            replace(i, sample=sample_of(at)) if i.requests else i for at, i in enumerate(launch.instructions)
+        ],
     )
 
 
@@ -107,14 +129,22 @@ def timeline_of(launch: Launch, duration: int, sms: int) -> Timeline:
         l2_bytes=[round(1500 * size * s) for s in shape],
         blocks=[
             BlockSpan(
-                block=b, sm=b % sms, start_ns=b // at_once * step + 7 * (b % 50), end_ns=(b // at_once + 1) * step
+                block=b,
+                sm=b % sms,
+                start_ns=b // at_once * step + 7 * (b % 50),
+                end_ns=(b // at_once + 1) * step,
             )
             for b in range(min(blocks, 4096))
         ],
         warps=[
             WarpSpan(
-                block=w // 8, warp=w % 8, sub_partition=w % 4, pc=0x10 * (part % 12), state=STATES[(part + w) % 6],
-                start_ns=part * duration // 30 + 13 * w, end_ns=(part + 1) * duration // 30 + 13 * w,
+                block=w // 8,
+                warp=w % 8,
+                sub_partition=w % 4,
+                pc=0x10 * (part % 12),
+                state=STATES[(part + w) % 6],
+                start_ns=part * duration // 30 + 13 * w,
+                end_ns=(part + 1) * duration // 30 + 13 * w,
             )
             for w in range(24)
             for part in range(30)

@@ -12,6 +12,7 @@ from warpath.check.watch import Limits, Watch
 from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
+from warpath.cli.output import check_writable
 from warpath.cli.target import resolve
 from warpath.gpu import spec
 from warpath.report import json as report_json
@@ -24,6 +25,9 @@ GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
     """Declare the options of a run; `cache_control` is the command's default."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="write the report as one page for a browser"
+    )
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     parser.add_argument(
         "-c", "--launch-count", type=numbers.positive, metavar="N", help="report only the first N launches"
@@ -77,18 +81,19 @@ def execute(
     watcher: Any = None,
     watch: Watch | None = None,
 ) -> Report:
-    """Build and run what `args` names; the report, also written to `--json`.
+    """Build and run what `args` names; the report, also written to `--json` and `--html`.
 
     `count` keeps memory counters, `hold` holds the program's stdout back for the report instead of passing it
     on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults.
     """
+    files = [path for path in (args.json, args.html) if path is not None]
+    for path in files:
+        check_writable(path)
     gpu = spec.load(args.gpu)
     target = resolve(args, gpu)
     recorder = Recorder(args.kernel, args.launch_count, listing)
     watch = watch or Watch(limits=limits(args))
-    reported = (
-        count or args.json is not None
-    )  # a report costs more than a small launch: only when somebody reads it
+    reported = count or bool(files)  # a report costs more than a small launch: only when somebody reads it
     observers = [watch, *([recorder] if reported else []), *([watcher] if watcher is not None else [])]
     machine = make_machine(
         gpu,
@@ -99,7 +104,7 @@ def execute(
         threads=args.threads,
         timed=not args.functional,
         cache_control=args.cache_control,
-        capture=args.json is not None,
+        capture=bool(files),
         hold=hold,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
@@ -138,4 +143,8 @@ def execute(
     )
     if args.json:
         report_json.write(report, args.json)
+    if args.html:
+        from warpath.report.html import page
+
+        page.write(report, args.html)
     return report

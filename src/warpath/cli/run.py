@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its own exit code."""
     watcher = None if args.quiet else _LaunchLine(args.kernel)
-    return execute(args, count=args.json is not None, watcher=watcher).program.exit_code
+    count = args.json is not None or args.html is not None
+    return execute(args, count=count, watcher=watcher).program.exit_code
 
 
 class _LaunchLine:

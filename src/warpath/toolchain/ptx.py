@@ -52,7 +52,8 @@ def parts(ptx: str, functions: Iterable[str]) -> dict[str, list[Part]]:
     found: dict[str, list[Part]] = {}
     for match in _FUNCTION.finditer(ptx):
         opened, ended = ptx.find("\n{", match.end()), ptx.find(";", match.end())
-        if match[1] in wanted and 0 <= opened and not 0 <= ended < opened:  # a prototype ends before any brace
+        prototype = 0 <= ended < opened
+        if match[1] in wanted and opened >= 0 and not prototype:
             body = ptx[opened + 2 : ptx.find("\n}", opened)]
             found[match[1]] = list(_parts(body.splitlines(), files))
     return found

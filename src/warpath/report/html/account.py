@@ -139,11 +139,15 @@ def roofline(report: Report, launch: Launch) -> Figure | None:
         [*roofs, *dots],
         x={
             "type": "log",
+            "dtick": 1,
+            "exponentformat": "power",
             "title": "warp instructions per DRAM byte",
             "range": [math.log10(lowest), math.log10(highest)],
         },
         y={
             "type": "log",
+            "dtick": 1,
+            "exponentformat": "power",
             "title": "warp instructions per ns",
             "range": [math.log10(bottom), math.log10(peak * 3)],
         },

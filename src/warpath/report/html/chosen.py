@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from warpath.report.model import Launch
@@ -15,12 +16,19 @@ class Row:
     """
 
     index: int
+    name: str
     kernel: str
     shape: str
     duration: str
     share: float
     bound: str
     shown: int | None
+
+
+def short_name(kernel: str) -> str:
+    """`void ns::scan<float, 4>(float *)` is `scan`: a library's full names run to a kilobyte."""
+    name = re.split(r"[(<]", kernel.removeprefix("void "), maxsplit=1)[0].split("::")[-1]
+    return name.strip() or kernel
 
 
 def shape(launch: Launch) -> str:
@@ -58,6 +66,7 @@ def rows(launches: list[Launch], detailed: list[Launch]) -> list[Row]:
     return [
         Row(
             index=launch.index,
+            name=short_name(launch.kernel),
             kernel=launch.kernel,
             shape=shape(launch),
             duration="" if launch.duration_ns is None else format_duration_ns(launch.duration_ns),

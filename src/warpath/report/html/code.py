@@ -25,9 +25,10 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file's lines around those that have code, in runs without a gap."""
+    """A file's lines around those that have code, in runs without a gap; only their numbers when `known` is false."""
 
     name: str
+    known: bool
     runs: list[list[SourceLine]]
 
 
@@ -128,18 +129,18 @@ def _source(
             ]
             for run in _runs(used, len(text))
         ]
-        found.append(SourceFile(file, runs))
-    return sorted(found, key=lambda each: each.name not in texts)
+        found.append(SourceFile(file, file in texts, runs))
+    cost = {file: sum(part for (name, _), part in costs.items() if name == file) for file, _ in keys}
+    return sorted(found, key=lambda each: (not each.known, -cost[each.name]))
 
 
 def _runs(used: list[int], last: int) -> list[list[int]]:
     """Numbers of `used` and, where the text is known (`last` lines), those around them, cut at gaps."""
-    around = AROUND if last else 0
-    shown = sorted({n for number in used for n in range(number - around, number + around + 1) if n > 0})
+    if not last:
+        return [used]
+    around = {n for number in used for n in range(number - AROUND, number + AROUND + 1) if 0 < n <= last}
     runs: list[list[int]] = []
-    for number in shown:
-        if last and number > last:
-            continue
+    for number in sorted(around):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
@@ -168,7 +169,11 @@ def _detail(i: InstructionInfo) -> str:
             facts.append(f"{board} is raised at {', '.join(f'{pc:04x}' for pc in setters)}")
     facts.append(f"ran {i.executed:,} times in warps, {i.thread_executed:,} in threads")
     if i.requests:
-        passes = f"{i.sectors / i.requests:.3g} sectors" if i.sectors else f"{i.wavefronts / i.requests:.3g} wavefronts"
+        passes = (
+            f"{i.sectors / i.requests:.3g} sectors"
+            if i.sectors
+            else f"{i.wavefronts / i.requests:.3g} wavefronts"
+        )
         facts.append(f"{passes} a request")
     cycles = sum(i.stalls.values())
     worst = sorted(i.stalls.items(), key=lambda item: -item[1])[:3]

@@ -9,6 +9,7 @@ from typing import Any
 
 Figure = dict[str, Any]
 Trace = dict[str, Any]
+Stroke = tuple[float, float, float, str]  # start, end, row, text
 
 # What a warp is doing, with colours that colour-blind readers can tell apart; the rest is grey.
 STATE_COLOURS = {
@@ -50,8 +51,8 @@ def line(x: Sequence[float], y: Sequence[float], name: str, colour: str, **more:
     }
 
 
-def spans(rows: Sequence[tuple[float, float, float, str]], name: str, colour: str, width: float) -> Trace:
-    """Horizontal strokes `(start, end, row, text)` as one trace: far cheaper than a shape each."""
+def spans(rows: Sequence[Stroke], name: str, colour: str, width: float) -> Trace:
+    """Horizontal strokes as one trace: far cheaper than a shape each."""
     x: list[float | None] = []
     y: list[float | None] = []
     text: list[str | None] = []

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from warpath.report.html.figures import Figure, figure, line, spans, state_colour
-from warpath.report.model import GpuInfo, Launch, Timeline
+from warpath.report.html.figures import Figure, Stroke, figure, line, spans, state_colour
+from warpath.report.model import BlockSpan, GpuInfo, Launch, Timeline
 
 MOST_BLOCKS = 5000  # spans in one plot: more cannot be told apart, and cost size
 MOST_WARP_SPANS = 5000
@@ -25,7 +25,13 @@ def occupancy(launch: Launch) -> Figure | None:
     most = 100 * launch.occupancy.warps_per_sm / launch.occupancy.max_warps_per_sm
     return figure(
         [
-            line([x[0], x[-1]], [most, most], "theoretical (computed)", "@ink", line={"width": 1, "dash": "dot"}),
+            line(
+                [x[0], x[-1]],
+                [most, most],
+                "theoretical (computed)",
+                "@ink",
+                line={"width": 1, "dash": "dot"},
+            ),
             line(x, timeline.warps_active, "warps active (modelled)", "@blue"),
             line(x, timeline.issue_active, "issue slots used (modelled)", "@orange"),
         ],
@@ -44,7 +50,13 @@ def throughput(launch: Launch, gpu: GpuInfo) -> Figure | None:
     paper = gpu.dram_bandwidth_gbs
     return figure(
         [
-            line([x[0], x[-1]], [paper, paper], "DRAM on paper (quoted)", "@ink", line={"width": 1, "dash": "dot"}),
+            line(
+                [x[0], x[-1]],
+                [paper, paper],
+                "DRAM on paper (quoted)",
+                "@ink",
+                line={"width": 1, "dash": "dot"},
+            ),
             line(x, [b / timeline.bin_ns for b in timeline.dram_bytes], "DRAM (modelled)", "@blue"),
             line(x, [b / timeline.bin_ns for b in timeline.l2_bytes], "L2 (modelled)", "@orange"),
         ],
@@ -75,15 +87,26 @@ def placement(launch: Launch) -> Figure | None:
 
 
 def _block_spans(timeline: Timeline) -> Figure:
-    by_turn: dict[int, list[tuple[float, float, float, str]]] = defaultdict(list)
-    turns: dict[int, int] = defaultdict(int)
+    """A row for each SM, with as many strokes side by side in it as CTAs were there at once."""
+    free_at: dict[int, list[int]] = defaultdict(list)  # when each place of an SM becomes free
+    placed: list[tuple[BlockSpan, int]] = []
     for span in sorted(timeline.blocks[:MOST_BLOCKS], key=lambda span: span.start_ns):
+        places = free_at[span.sm]
+        place = next((at for at, free in enumerate(places) if free <= span.start_ns), len(places))
+        places[place : place + 1] = [span.end_ns]
+        placed.append((span, place))
+    most = max(map(len, free_at.values()))
+    by_turn: tuple[list[Stroke], list[Stroke]] = ([], [])  # neighbours in time differ in colour
+    turns: dict[tuple[int, int], int] = defaultdict(int)
+    for span, place in placed:
         text = f"CTA {span.block} on SM {span.sm}: {span.start_ns} to {span.end_ns} ns"
-        by_turn[turns[span.sm] % 2].append((span.start_ns / 1e3, span.end_ns / 1e3, span.sm, text))
-        turns[span.sm] += 1
+        row = span.sm + place / most
+        by_turn[turns[span.sm, place] % 2].append((span.start_ns / 1e3, span.end_ns / 1e3, row, text))
+        turns[span.sm, place] += 1
+    width = max(1.0, min(6.0, 300 / (most * len(free_at))))
     traces = [
-        {**spans(rows, "CTAs (modelled)", colour, 2), "showlegend": False}
-        for rows, colour in zip((by_turn[0], by_turn[1]), ("@blue", "@sky"), strict=True)
+        {**spans(rows, "CTAs (modelled)", colour, width), "showlegend": False}
+        for rows, colour in zip(by_turn, ("@blue", "@orange"), strict=True)
     ]
     return figure(traces, x=_TIME, y={"title": "SM"}, label="When each CTA was on its SM")
 
@@ -100,9 +123,10 @@ def warps(launch: Launch) -> Figure | None:
             sorted({(s.sub_partition, s.block, s.warp) for s in timeline.warps}),
         )
     }
-    states: dict[str, list[tuple[float, float, float, str]]] = defaultdict(list)
+    states: dict[str, list[Stroke]] = defaultdict(list)
     for s in shown:
-        text = f"CTA {s.block} warp {s.warp}, SMSP {s.sub_partition}: {s.state} at {s.pc:#06x}, {s.end_ns - s.start_ns} ns"
+        took = f"{s.end_ns - s.start_ns} ns"
+        text = f"CTA {s.block} warp {s.warp}, SMSP {s.sub_partition}: {s.state} at {s.pc:#06x}, {took}"
         row = rows[s.sub_partition, s.block, s.warp]
         states[s.state].append((s.start_ns / 1e3, s.end_ns / 1e3, row, text))
     width = max(2.0, min(8.0, 320 / max(len(rows), 1)))

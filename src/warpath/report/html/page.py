@@ -56,6 +56,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"duration": format_duration_ns, "size": format_bytes, "shape": chosen.shape}
+    environment.filters["short"] = chosen.short_name
     environment.filters["embedded"] = assets.embedded
     return environment
 

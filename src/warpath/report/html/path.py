@@ -36,7 +36,9 @@ def stages(report: Report, launch: Launch) -> list[Stage]:
     kernel = report.compile.kernels.get(launch.mangled) if report.compile else None
     return [
         Stage("compiler", "Compiler", _compiler(report.compile, launch), "computed"),
-        Stage("stub", "Host stub", "packs the arguments" if kernel and kernel.stub else "not known", "computed"),
+        Stage(
+            "stub", "Host stub", "packs the arguments" if kernel and kernel.stub else "not known", "computed"
+        ),
         Stage("load", "Module load", _load(launch), "modelled"),
         Stage("segment", "Segment", f"{sub.pushbuffer_dwords} dwords", "modelled"),
         Stage("ring", "Ring, doorbell", f"token {sub.doorbell:#x}", "modelled"),
@@ -70,7 +72,9 @@ def stub(report: Report, launch: Launch) -> tuple[list[str], str]:
     kernel = report.compile.kernels.get(launch.mangled) if report.compile else None
     if kernel is None:
         return [], ""
-    text = re.sub(r"\{(?=.)", "{\n  ", kernel.stub.replace('__attribute__((visibility("hidden"))) ', ""), count=1)
+    text = re.sub(
+        r"\{(?=.)", "{\n  ", kernel.stub.replace('__attribute__((visibility("hidden"))) ', ""), count=1
+    )
     return kernel.calls, re.sub(r";(?=[^\n}])", ";\n  ", text).replace(";}", ";\n}")
 
 
@@ -91,6 +95,8 @@ def figures(report: Report, launch: Launch) -> list[tuple[str, str, str]]:
     ):
         if name in counters:
             found.append((label, f"{counters[name]:.1f} %", "modelled"))
-    found.append(("theoretical occupancy", f"{100 * occ.warps_per_sm / occ.max_warps_per_sm:.0f} %", "computed"))
+    found.append(
+        ("theoretical occupancy", f"{100 * occ.warps_per_sm / occ.max_warps_per_sm:.0f} %", "computed")
+    )
     found.append(("instructions", f"{counters.get('smsp__inst_executed.sum', 0):,.0f}", "modelled"))
     return found
