@@ -37,7 +37,10 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def scheme(self, name: str) -> None:
-        features = [{"name": "prefers-color-scheme", "value": name}]
+        features = [
+            {"name": "prefers-color-scheme", "value": name},
+            {"name": "prefers-reduced-motion", "value": "reduce"},  # scrolling ends at once
+        ]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def js(self, body: str, *arguments: object) -> Any:
@@ -61,9 +64,15 @@ class Browser:
         script = "return [...document.querySelectorAll(arguments[0])].map((r) => [...r.cells].map((c) => c.innerText))"
         return {first: others for first, *others in self.js(script, selector)}
 
+    def click(self, selector: str) -> None:
+        """Click the first match, in the middle of the window: a bar sticks to the top."""
+        element = self.one(selector)
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()
+
     def point_at(self, element: WebElement) -> None:
         """Move the mouse there."""
-        self.js("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)
         ActionChains(self.driver).move_to_element(element).perform()
 
     def keys(self, *keys: str) -> None:
@@ -73,7 +82,7 @@ class Browser:
     def drawn(self, plot: str) -> Any:
         """The traces of a plot of the launch that is shown, once it has been drawn."""
         selector = f'article:not([hidden]) [data-plot="{plot}"]'
-        self.js("document.querySelector(arguments[0]).scrollIntoView({behavior: 'instant'})", selector)
+        self.js("document.querySelector(arguments[0]).scrollIntoView()", selector)
         script = "const e = document.querySelector(arguments[0]); return e.dataset.drawn ? e.data : null"
         return WebDriverWait(self.driver, 20).until(lambda _: self.js(script, selector))
 

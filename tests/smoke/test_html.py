@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def _number(text: str) -> float:
 def test_clicking_a_stage_shows_its_details_and_hides_the_others(chromium: Browser, whole: Written) -> None:
     chromium.open(whole.path)
     for stage in STAGES:
-        chromium.one(f"#l0-tab-{stage}").click()
+        chromium.click(f"#l0-tab-{stage}")
         shown = [panel.get_attribute("id") for panel in chromium.all(".panel") if panel.is_displayed()]
         assert shown == [f"l0-stage-{stage}"]
         assert chromium.one(f"#l0-stage-{stage}").text.strip()
@@ -83,25 +84,25 @@ def test_stages_hold_what_the_report_holds(chromium: Browser, run: Written) -> N
     (launch,) = run.report.launches
     assert run.report.compile
     chromium.open(run.path)
-    chromium.one("#l0-tab-compiler").click()
+    chromium.click("#l0-tab-compiler")
     assert len(chromium.all("#l0-stage-compiler tbody tr")) == len(run.report.compile.stages)
-    chromium.one("#l0-tab-stub").click()
+    chromium.click("#l0-tab-stub")
     text = chromium.one("#l0-stage-stub").text
     assert "__cudaPushCallConfiguration(4096, 256)" in text
     assert "__cudaSetupArgSimple(__par3, 24UL)" in text
-    chromium.one("#l0-tab-segment").click()
+    chromium.click("#l0-tab-segment")
     words = chromium.texts("#l0-stage-segment td:nth-child(2)")
     assert [int(word, 16) for word in words] == launch.submission.words
     assert len(words) == launch.submission.pushbuffer_dwords
     meanings = chromium.one("#l0-stage-segment table").text
     for name in {method.name for method in launch.submission.methods}:
         assert name in meanings
-    chromium.one("#l0-tab-qmd").click()
+    chromium.click("#l0-tab-qmd")
     fields = {name: int(cells[0]) for name, cells in chromium.rows("#l0-stage-qmd tbody tr").items()}
     assert fields == launch.submission.qmd
-    chromium.one("#l0-tab-bank").click()
+    chromium.click("#l0-tab-bank")
     assert "c[0x0][0x178]" in chromium.one("#l0-stage-bank").text
-    chromium.one("#l0-tab-placement").click()
+    chromium.click("#l0-tab-placement")
     assert chromium.drawn("placement")[0]["y"] == launch.sm_blocks
 
 
@@ -115,7 +116,7 @@ def test_ledger_is_the_report_s_and_sums_to_the_duration(chromium: Browser, whol
         "return [...document.querySelectorAll('.waterfall i')].map((bar) => "
         "[bar.getBoundingClientRect().left, bar.getBoundingClientRect().right])"
     )
-    for (left, right), after, term in zip(bars, bars[1:], launch.ledger, strict=True):
+    for ((left, right), after), term in zip(pairwise(bars), launch.ledger, strict=True):
         end = right if term.ns >= 0 else left
         assert min(abs(end - edge) for edge in after) < 1, "a bar begins where the one before ended"
 
@@ -153,10 +154,10 @@ def test_plots_hold_the_report_s_series(chromium: Browser, whole: Written) -> No
     roof, dot = chromium.drawn("roofline")
     assert roof["y"][0] / roof["x"][0] == pytest.approx(whole.report.gpu.dram_bandwidth_gbs)
     assert dot["y"] == [pytest.approx(launch.counters["smsp__inst_executed.sum"] / (launch.duration_ns or 1))]
-    chromium.one("#l0-tab-sm").click()
+    chromium.click("#l0-tab-sm")
     strokes = sum(len(trace["x"]) // 3 for trace in chromium.drawn("warps"))
     assert strokes == len(timeline.warps)
-    chromium.one("#l0-tab-placement").click()
+    chromium.click("#l0-tab-placement")
     assert sum(len(trace["x"]) // 3 for trace in chromium.drawn("placement")) == len(timeline.blocks)
     assert chromium.console() == []
 
@@ -222,12 +223,12 @@ def test_everything_that_can_be_operated_is_reached_with_tab(chromium: Browser, 
     assert {"A.skip", "A.", "BUTTON.stage", "SELECT.sector-choice", "DIV.lines", "SUMMARY."} <= reached
 
 
-@pytest.mark.parametrize("width", [400, 700, 1280])
+@pytest.mark.parametrize("width", [360, 400, 700, 1280])
 def test_the_page_never_scrolls_sideways(width: int, chromium: Browser, whole: Written) -> None:
     chromium.open(whole.path, width)
     chromium.js("for (const d of document.querySelectorAll('details')) d.open = true")
     for stage in STAGES:
-        chromium.one(f"#l0-tab-{stage}").click()
+        chromium.click(f"#l0-tab-{stage}")
         inner, outer = chromium.js(
             "const e = document.documentElement; return [e.scrollWidth, e.clientWidth]"
         )
@@ -354,7 +355,7 @@ def test_every_part_may_be_missing(chromium: Browser, run: Written) -> None:
     )
     chromium.open(_written(run, "bare", replace(run.report, compile=None, launches=[bare], api=[])).path)
     for stage in STAGES:
-        chromium.one(f"#l0-tab-{stage}").click()
+        chromium.click(f"#l0-tab-{stage}")
     views = {view.get_attribute("id"): view for view in chromium.all("[data-view][id]")}
     for name in ("account", "stalls", "roofline", "overtime", "sectors", "code"):
         assert views[f"l0-{name}"].find_elements("css selector", ".missing"), name

@@ -27,7 +27,8 @@ class Row:
 
 def short_name(kernel: str) -> str:
     """`void ns::scan<float, 4>(float *)` is `scan`: a library's full names run to a kilobyte."""
-    name = re.split(r"[(<]", kernel.removeprefix("void "), maxsplit=1)[0].split("::")[-1]
+    plain = kernel.removeprefix("void ").replace("(anonymous namespace)::", "")
+    name = re.split(r"[(<]", plain, maxsplit=1)[0].split("::")[-1]
     return name.strip() or kernel
 
 
