@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from markupsafe import Markup
 
-_SCRIPTS = ("tabs.js", "launches.js", "code.js", "sectors.js", "plots.js")  # in the order they must run
+_SCRIPTS = ("tabs.js", "code.js", "sectors.js", "plots.js", "launches.js")  # the last uses the others
 
 
 def style() -> Markup:

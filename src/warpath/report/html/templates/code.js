@@ -1,6 +1,7 @@
 // Source, PTX and SASS are linked by `data-key`, the source line: pointing at a line marks its kin in all three.
-for (const panes of document.querySelectorAll(".code-panes")) {
-  const detail = panes.parentElement.querySelector(".detail");
+function linkCode(article) {
+  const panes = article.querySelector(".code-panes");
+  const detail = article.querySelector(".detail");
   const boxes = [...panes.querySelectorAll(".lines")];
   const lines = [...panes.querySelectorAll(".line[role=option]")];
 
@@ -27,7 +28,7 @@ for (const panes of document.querySelectorAll(".code-panes")) {
     before?.removeAttribute("aria-selected");
     line.classList.add("chosen");
     line.setAttribute("aria-selected", "true");
-    line.id ||= `line-${lines.indexOf(line)}-${panes.closest("article").id}`;
+    line.id ||= `line-${lines.indexOf(line)}-${article.id}`;
     box.setAttribute("aria-activedescendant", line.id);
     intoView(line);
     link(line);

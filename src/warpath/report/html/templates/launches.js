@@ -1,18 +1,37 @@
 // Which launch is shown, and which of its views the reader is in.
-const articles = [...document.querySelectorAll("article.launch")];
+const content = document.getElementById("content");
+const texts = new Map([...document.querySelectorAll(".launch-text")].map((text) => [text.dataset.launch, text]));
 
-function showLaunch(index) {
-  for (const article of articles) article.hidden = Number(article.dataset.launch) !== index;
+const seen = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    for (const link of entry.target.closest("article").querySelectorAll(".views a")) {
+      if (link.hash === `#${entry.target.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }
+}, { rootMargin: "-15% 0px -75% 0px" });
+
+function bringIn(launch) {
+  content.insertAdjacentHTML("beforeend", texts.get(launch).textContent);
+  const article = document.getElementById(`l${launch}`);
+  for (const prepare of [walkPath, linkCode, chooseMap, drawWhenSeen]) prepare(article);
+  for (const view of article.querySelectorAll("[data-view]")) seen.observe(view);
+}
+
+function showLaunch(launch) {
+  if (!document.getElementById(`l${launch}`)) bringIn(launch);
+  for (const article of content.querySelectorAll("article")) article.hidden = article.dataset.launch !== launch;
   for (const row of document.querySelectorAll(".launches tbody tr")) {
-    row.classList.toggle("current", Number(row.dataset.index) === index);
+    row.classList.toggle("current", row.dataset.index === launch);
   }
 }
 
 const picks = [...document.querySelectorAll(".launches .pick")];
 for (const pick of picks) {
   pick.addEventListener("click", () => {
-    showLaunch(Number(pick.dataset.launch));
-    document.getElementById("content").scrollIntoView({ block: "start" });
+    showLaunch(pick.dataset.launch);
+    content.scrollIntoView({ block: "start" });
   });
   pick.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -22,18 +41,8 @@ for (const pick of picks) {
   });
 }
 
-const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    const links = entry.target.closest("article").querySelectorAll(".views a");
-    for (const link of links) {
-      if (link.hash === `#${entry.target.id}`) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
-    }
-  }
-}, { rootMargin: "-15% 0px -75% 0px" });
-for (const view of document.querySelectorAll("[data-view]")) seen.observe(view);
-
-const asked = /^#l(\d+)/.exec(location.hash);
-const known = asked && articles.some((article) => article.dataset.launch === asked[1]);
-if (articles.length) showLaunch(known ? Number(asked[1]) : firstLaunch);
+if (texts.size) {
+  const asked = /^#l(\d+)/.exec(location.hash)?.[1]; // a link to a view of a launch
+  showLaunch(texts.has(asked) ? asked : content.dataset.first);
+  if (texts.has(asked)) document.querySelector(location.hash)?.scrollIntoView();
+}

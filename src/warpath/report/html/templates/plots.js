@@ -29,11 +29,13 @@ function axis(own, style) {
   };
 }
 
-const figuresOf = new Map();
+const figuresOf = new Map(); // launch -> its plots, decoded when the first is drawn
 function figureOf(element) {
-  const article = element.closest("article");
-  if (!figuresOf.has(article)) figuresOf.set(article, JSON.parse(article.querySelector("script.plots").textContent));
-  return figuresOf.get(article)[element.dataset.plot];
+  const { launch } = element.closest("article").dataset;
+  if (!figuresOf.has(launch)) {
+    figuresOf.set(launch, JSON.parse(document.querySelector(`script.plots[data-launch="${launch}"]`).textContent));
+  }
+  return figuresOf.get(launch)[element.dataset.plot];
 }
 
 async function draw(element) {
@@ -55,13 +57,14 @@ async function draw(element) {
   element.dataset.drawn = "true";
 }
 
-const plots = [...document.querySelectorAll(".plot")];
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) if (entry.isIntersecting && !entry.target.dataset.drawn) draw(entry.target);
 }, { rootMargin: "200px 0px" });
-for (const plot of plots) near.observe(plot);
 
-function redraw() {
-  for (const plot of plots) if (plot.dataset.drawn) draw(plot);
+function drawWhenSeen(article) {
+  for (const plot of article.querySelectorAll(".plot")) near.observe(plot);
 }
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  for (const plot of document.querySelectorAll(".plot[data-drawn]")) draw(plot);
+});

@@ -1,6 +1,7 @@
 // The map of the instruction that is chosen.
-for (const choice of document.querySelectorAll(".sector-choice")) {
-  choice.addEventListener("change", () => {
-    for (const map of choice.closest("section").querySelectorAll(".sector-map")) map.hidden = map.dataset.pc !== choice.value;
+function chooseMap(article) {
+  const maps = article.querySelectorAll(".sector-map");
+  article.querySelector(".sector-choice")?.addEventListener("change", (event) => {
+    for (const map of maps) map.hidden = map.dataset.pc !== event.target.value;
   });
 }

@@ -1,12 +1,13 @@
 // The path: stages are tabs. Arrow keys, Home and End move; the chosen stage's details are shown below.
-for (const list of document.querySelectorAll('[role="tablist"]')) {
+function walkPath(article) {
+  const list = article.querySelector('[role="tablist"]');
   const tabs = [...list.querySelectorAll('[role="tab"]')];
   const choose = (tab) => {
     for (const each of tabs) {
       const chosen = each === tab;
       each.setAttribute("aria-selected", String(chosen));
       each.tabIndex = chosen ? 0 : -1;
-      document.getElementById(each.getAttribute("aria-controls")).hidden = !chosen;
+      article.querySelector(`#${each.getAttribute("aria-controls")}`).hidden = !chosen;
     }
   };
   list.addEventListener("click", (event) => {
