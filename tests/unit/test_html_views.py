@@ -213,6 +213,16 @@ def test_a_scattered_request_says_what_is_not_drawn() -> None:
     assert drawn.left_out == 64 - sectors.MOST_LINES
 
 
+def test_the_instructions_that_moved_most_are_drawn() -> None:
+    many = [
+        instruction(16 * n, "LDG.E R0,[R2.64]", 1, requests=1, sectors=n % 60, sample=[0x1000, *[-1] * 31])
+        for n in range(60)
+    ]
+    assert [drawn.pc for drawn in _maps(*many)] == [16 * n for n in range(12, 60)]
+    assert sectors.not_drawn(launch(instructions=many)) == 12
+    assert sectors.not_drawn(launch(instructions=many[:5])) == 0
+
+
 def test_code_shares_keys_by_source_line_and_shows_text_around_it() -> None:
     info = compiled(
         ptx=[PtxPart(file="", line=0, text=[".reg"]), PtxPart(file=FILE, line=20, text=["add;", "ret;"])]

@@ -95,6 +95,7 @@ def _launch(report: Report, launch: Launch) -> dict[str, Any]:
         "blocks_note": overtime.blocks_note(launch),
         "warps_note": overtime.warps_note(launch),
         "sector_maps": sectors.maps(launch),
+        "sectors_not_drawn": sectors.not_drawn(launch),
         "code": code.code(launch, report.compile),
         "figures": _figures(report, launch),
     }

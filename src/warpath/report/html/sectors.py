@@ -9,6 +9,7 @@ from warpath.report.traffic import KINDS, opcode_of, width
 
 LINE, SECTOR, BANK = 128, 32, 4  # bytes
 MOST_LINES = 32  # rows drawn for one request: a warp touches at most as many unless lanes straddle
+MOST_MAPS = 48  # of one launch
 _PX = 4  # drawing units a byte
 _ROW = 26
 
@@ -53,8 +54,20 @@ class RequestMap:
 
 
 def maps(launch: Launch) -> list[RequestMap]:
-    """A map for each memory instruction with a recorded request, in program order."""
-    return [_map(code) for code in launch.instructions if any(address >= 0 for address in code.sample)]
+    """A map for each memory instruction with a recorded request, in program order; at most `MOST_MAPS`, of those that
+    moved most.
+    """
+    most = sorted(_recorded(launch), key=lambda code: -(code.sectors + code.wavefronts))[:MOST_MAPS]
+    return [_map(code) for code in sorted(most, key=lambda code: code.pc)]
+
+
+def not_drawn(launch: Launch) -> int:
+    """How many instructions with a recorded request have no map."""
+    return max(len(_recorded(launch)) - MOST_MAPS, 0)
+
+
+def _recorded(launch: Launch) -> list[InstructionInfo]:
+    return [code for code in launch.instructions if any(address >= 0 for address in code.sample)]
 
 
 def _map(code: InstructionInfo) -> RequestMap:
