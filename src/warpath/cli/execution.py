@@ -26,6 +26,9 @@ GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
     """Declare the options of a run; `cache_control` is the command's default."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="write the report as one page for a browser"
+    )
     parser.add_argument("--perfetto", metavar="FILE", type=Path, help="write a time line for the Perfetto UI")
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     parser.add_argument(
@@ -74,7 +77,7 @@ def eager_loading() -> bool:
 
 def wants_report(args: argparse.Namespace) -> bool:
     """Whether an output was asked for that shows the report."""
-    return args.json is not None or args.perfetto is not None
+    return any(path is not None for path in (args.json, args.html, args.perfetto))
 
 
 def execute(
@@ -86,14 +89,14 @@ def execute(
     watch: Watch | None = None,
     accountant: Accountant | None = None,
 ) -> Report:
-    """Build and run what `args` names; the report, also written to `--json` and `--perfetto`.
+    """Build and run what `args` names; the report, also written to the files that `args` asks for.
 
     `count` keeps memory counters and what happened when, `hold` holds the program's stdout back for the report
     instead of passing it on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for
     faults, `accountant` accounts for the launches' time.
     """
     gpu = spec.load(args.gpu)
-    for path, what in ((args.json, "the report"), (args.perfetto, "the time line")):
+    for path, what in ((args.json, "the report"), (args.html, "the page"), (args.perfetto, "the time line")):
         if path is not None:
             files.check_writable(path, what)
     target = resolve(args, gpu)
@@ -119,7 +122,7 @@ def execute(
         cache_control=args.cache_control,
         record=RECORD if accountants else 0,
         timeline=reported and not args.functional,
-        capture=args.json is not None,
+        capture=wants_report(args),
         hold=hold,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
@@ -162,4 +165,8 @@ def execute(
         from warpath.report import perfetto
 
         perfetto.write(report, args.perfetto)
+    if args.html:
+        from warpath.report.html import page
+
+        page.write(report, args.html)
     return report
