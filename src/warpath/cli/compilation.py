@@ -47,7 +47,9 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
         )
         for stage in build.stages
     ]
-    return CompileInfo(cached=build.cached, stages=stages, kernels=kernels, members=members)
+    return CompileInfo(
+        cached=build.cached, stages=stages, kernels=kernels, members=members, files=build.files
+    )
 
 
 def _cubins(build: Build, gpu: Gpu) -> Iterator[Cubin]:

@@ -12,7 +12,7 @@ from warpath.check.watch import Limits, Watch
 from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
-from warpath.cli.target import resolve
+from warpath.cli.target import nvcc_options, resolve
 from warpath.gpu import spec
 from warpath.report import json as report_json
 from warpath.report.model import ProgramInfo, Report
@@ -123,6 +123,7 @@ def execute(
             "threads": args.threads,
             "timed": not args.functional,
             "cache_control": args.cache_control,
+            "nvcc": nvcc_options(args),
         },
         program=ProgramInfo(
             path=str(args.program),

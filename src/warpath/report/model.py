@@ -65,6 +65,7 @@ class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
     stages: list[StageInfo]
     kernels: dict[str, KernelInfo]
     members: list[str]  # fatbin members, e.g. "elf sm_89", "ptx compute_89"
+    files: dict[str, str] = {}  # the program's own sources and headers, by path: sha256
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +138,9 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
-    sample: list[int] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
+    sample: list[
+        int
+    ] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
