@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from html import escape
 from string import Template
@@ -19,7 +20,7 @@ _PAGE = Template("""<!doctype html>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.3rem; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 td, th { padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: right; } th { background: #f4f4f4; }
-.text { text-align: left; } .failed { color: #a00; } .wide { overflow-x: auto; }
+td, th { white-space: nowrap; } .text { text-align: left; white-space: normal; } .failed { color: #a00; } .wide { overflow-x: auto; }
 </style></head><body><h1>$title</h1>
 <p>Durations and their parts are modelled, floors computed. Caches: $caches. $kept</p>
 $figures<div class="wide"><table>$table</table></div></body></html>
@@ -45,9 +46,14 @@ def page(rows: Sequence[Row], title: str, caches: str) -> str:
     )
 
 
+def _figure() -> Any:
+    """An empty figure; plotly's own types are incomplete."""
+    return go.Figure()
+
+
 def _numeric(rows: Sequence[Row], name: str) -> bool:
     try:
-        return all(float(row.point.settings[name]) == float(row.point.settings[name]) for row in rows)
+        return all(math.isfinite(float(row.point.settings[name])) for row in rows)
     except ValueError:
         return False
 
@@ -60,7 +66,7 @@ def _durations(rows: Sequence[Row], names: list[str], x: str) -> Any:
     for row in rows:
         lines.setdefault(_label(row, others, several), []).append(row)
     numeric = _numeric(rows, x)
-    figure = go.Figure()
+    figure = _figure()
     for at, (label, members) in enumerate(lines.items()):
         colour = qualitative.D3[at % len(qualitative.D3)]
         if numeric:
@@ -85,9 +91,11 @@ def _durations(rows: Sequence[Row], names: list[str], x: str) -> Any:
         )
     logarithmic = numeric and _geometric({float(row.point.settings[x]) for row in rows})
     kind = "log" if logarithmic else "linear" if numeric else "category"
-    ticks = sorted({float(row.point.settings[x]) for row in rows}) if logarithmic and numeric else None
-    figure.update_xaxes(title=escape(x), type=kind, tickvals=ticks)
-    figure.update_yaxes(title="duration, us", type="log" if logarithmic else "linear", rangemode="tozero")
+    ticks = sorted({row.point.settings[x] for row in rows}, key=float) if logarithmic else None
+    figure.update_xaxes(title=escape(x), type=kind, tickvals=ticks, ticktext=ticks)
+    figure.update_yaxes(title="us", rangemode="tozero")
+    if logarithmic:
+        figure.update_yaxes(type="log", dtick=1)
     return figure.update_layout(template="plotly_white", height=480, title="Duration and floor")
 
 
@@ -101,7 +109,7 @@ def _ledger(rows: Sequence[Row], names: list[str]) -> Any:
     several = len({row.kernel for row in rows}) > 1
     x = [escape(_label(row, names, several)) for row in rows]
     labels = list(dict.fromkeys(label for row in rows for label, _ in row.terms))
-    figure = go.Figure()
+    figure = _figure()
     colours = [*qualitative.D3, *qualitative.Set3]
     figure.add_bar(x=x, y=[row.floor_ns / 1e3 for row in rows], name=FLOOR, marker={"color": "#bbb"})
     for at, label in enumerate(labels):
@@ -135,16 +143,19 @@ def _hover(row: Row) -> str:
 
 
 def _table(rows: Sequence[Row], names: list[str]) -> str:
-    titles = [*names, "kernel", *FIGURES]
-    head = "".join(f"<th>{escape(title)}</th>" for title in titles)
-    return f"<tr>{head}</tr>" + "".join(_html_row(row, names, len(titles)) for row in rows)
+    kernels = {row.kernel for row in rows if row.kernel}
+    titles = [*names, *(["kernel"] if len(kernels) > 1 else []), *FIGURES]
+    lines = ["<tr>" + _cells("th", titles)]
+    for row in rows:
+        settings = [row.point.settings[name] for name in names]
+        if row.reason:
+            reason = f'<td class="text" colspan="{len(titles) - len(names)}">{escape(row.reason)}</td>'
+            lines.append(f'<tr class="failed">{_cells("td", settings)}{reason}')
+        else:
+            kernel = [row.kernel] if len(kernels) > 1 else []
+            lines.append("<tr>" + _cells("td", [*settings, *kernel, *figures(row)]))
+    return "</tr>\n".join(lines) + "</tr>"
 
 
-def _html_row(row: Row, names: list[str], width: int) -> str:
-    cells = "".join(f"<td>{escape(row.point.settings[name])}</td>" for name in names)
-    if row.reason:
-        span = width - len(names)
-        return f'<tr class="failed">{cells}<td class="text" colspan="{span}">{escape(row.reason)}</td></tr>'
-    return (
-        f"<tr>{cells}" + "".join(f"<td>{escape(text)}</td>" for text in (row.kernel, *figures(row))) + "</tr>"
-    )
+def _cells(tag: str, texts: Sequence[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)
