@@ -22,8 +22,10 @@ def run_cluster(points: Sequence[Point], address: str) -> Iterator[tuple[Point, 
         raise UsageError("--scheduler needs Dask: pip install 'warpath[cluster]'")
     # Dask publishes no complete types.
     from distributed import Client, as_completed  # pyright: ignore
+    from distributed.comm import resolve_address  # pyright: ignore
 
     try:
+        resolve_address(address)  # an address that is none would leave half a client behind
         client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise UsageError(f"no Dask scheduler answers at {address}: {error}") from error

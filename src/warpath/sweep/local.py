@@ -130,6 +130,14 @@ def _refusal(code: int, words: list[str]) -> str:
     return f"{how}: {words[-1]}" if words else how
 
 
+def _named(code: int) -> str:
+    """`134 (SIGABRT)`: a program that a signal ended has 128 added, as in a shell."""
+    try:
+        return f"{code} ({signal.Signals(code - 128).name})"
+    except ValueError:
+        return str(code)
+
+
 def _said(words: list[str]) -> str:
     """The last line that is warpath's own."""
     return next((w.removeprefix("warpath: ") for w in reversed(words) if w.startswith("warpath: ")), "")
@@ -142,10 +150,9 @@ def _trouble(report: Report, words: list[str]) -> str:
         text = fault.message or fault.title or fault.kind.replace("_", " ")
         return f"{text} ({fault.kernel})" if fault.kernel and fault.kernel not in text else text
     if code := report.program.exit_code:
-        said = words or [line for line in report.program.stdout.splitlines() if line.strip()]
-        return f"the program's exit code is {code}" + (
-            f": {said[-1].removeprefix('warpath: ')}" if said else ""
-        )
+        lines = words or report.program.stdout.split("\n")
+        said = next((line.removeprefix("warpath: ") for line in reversed(lines) if line.strip()), "")
+        return f"the program's exit code is {_named(code)}{f': {said}' if said else ''}"
     if not report.launches:
         said = _said(words)
         return f"no launch to report{f': {said}' if said else ''}"

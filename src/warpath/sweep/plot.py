@@ -20,7 +20,8 @@ _PAGE = Template("""<!doctype html>
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1 { font-size: 1.3rem; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 td, th { padding: .2rem .8rem; border-bottom: 1px solid #ddd; text-align: right; } th { background: #f4f4f4; }
-td, th { white-space: nowrap; } .text { text-align: left; white-space: normal; } .failed { color: #a00; } .wide { overflow-x: auto; }
+td, th { white-space: nowrap; } .text { text-align: left; white-space: normal; }
+.failed { color: #a00; } .wide { overflow-x: auto; }
 </style></head><body><h1>$title</h1>
 <p>Durations and their parts are modelled, floors computed. Caches: $caches. $kept</p>
 $figures<div class="wide"><table>$table</table></div></body></html>

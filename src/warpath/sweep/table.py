@@ -100,8 +100,10 @@ def render(rows: Sequence[Row], console: Console) -> None:
     failed = [row for row in rows if row.reason]
     if failed:
         console.print(Text(f"{len(failed)} failed:", style="bold red"))
-    for row in failed:
-        console.print(Text(f"  {row.point.title}: {row.reason}"))
+        reasons = Table.grid(padding=(0, 1))
+        for row in failed:
+            reasons.add_row("", Text(f"{row.point.title}:"), Text(row.reason))
+        console.print(reasons)
 
 
 def _table(rows: Sequence[Row], names: list[str]) -> Table:
