@@ -26,7 +26,7 @@ def run_cluster(points: Sequence[Point], address: str) -> Iterator[tuple[Point, 
 
     try:
         resolve_address(address)  # an address that is none would leave half a client behind
-        client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client: Any = Client(address, timeout=CONNECT_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
         raise UsageError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
