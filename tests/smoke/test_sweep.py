@@ -150,6 +150,16 @@ def test_a_cluster_of_two_workers(program: Path) -> None:
         assert all(counts.values())  # both took part
 
 
+def test_macros_are_for_sources(program: Path) -> None:
+    for words in (("sweep", "--set", "N=1"), ("run", "-DN=1"), ("explain", "--nvcc=-O1")):
+        made = warpath(words[0], "/bin/true", *words[1:])
+        assert made.code == 2
+        assert "/bin/true is a finished program" in made.stderr
+        assert len(made.stderr.splitlines()) == 1
+    made = warpath("run", "twice.cu", "-DBLOCK=32", "-D", "UNUSED", "--", "64")
+    assert "<<<2x1x1, 32x1x1>>>" in made.stderr
+
+
 def test_no_scheduler(program: Path) -> None:
     made = warpath("sweep", "twice.cu", "--scheduler", "nowhere://x")
     assert made.code == 2

@@ -15,8 +15,9 @@ from warpath.report.model import Launch, Report
 from warpath.units import format_duration_ns
 
 MOST_LAUNCHES = 8  # in detail; the others are in the overview
+MOST_OVERVIEW = 40  # launches, a line each
 MOST_ROWS = 10  # of counters, stall reasons and opcodes
-LONGEST_NAME = 40  # of a kernel in the overview
+LONGEST_NAME = 30  # of a kernel in the overview
 
 
 def render(
@@ -30,8 +31,8 @@ def render(
     for what, left, right in pair.settings:
         console.print(Text(f"   {what}: {left} (A), {right} (B)"))
     if len(pair.launches) > 1:
-        console.print(_overview(pair.launches))
-    shown = pair.launches if everything else _largest(pair.launches)
+        console.print(_overview(pair.launches, everything))
+    shown = pair.launches if everything else _largest(pair.launches, MOST_LAUNCHES)
     for one in shown:
         _launch(one, console, submission, everything)
     if len(shown) < len(pair.launches):
@@ -45,9 +46,9 @@ def _title(report: Report) -> str:
     return f"{report.program.path or 'a program'} on {report.gpu.label}"
 
 
-def _largest(launches: Sequence[LaunchPair]) -> list[LaunchPair]:
+def _largest(launches: Sequence[LaunchPair], most: int) -> list[LaunchPair]:
     """The launches whose durations differ most, in order of launch."""
-    found = sorted(launches, key=lambda one: -abs(one.duration.difference or 0))[:MOST_LAUNCHES]
+    found = sorted(launches, key=lambda one: -abs(one.duration.difference or 0))[:most]
     return sorted(found, key=lambda one: one.left.index)
 
 
@@ -60,18 +61,19 @@ def _alone(launches: Iterable[Launch]) -> Iterator[str]:
         yield f"{kernel}, launch{'es' if len(indices) > 1 else ''} {listed}"
 
 
-def _overview(launches: Sequence[LaunchPair]) -> Table:
+def _overview(launches: Sequence[LaunchPair], everything: bool) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("launches A, B", no_wrap=True)
     table.add_column("kernel", no_wrap=True, overflow="ellipsis", max_width=LONGEST_NAME)
     for title in ("A", "B", "B - A", "change"):
         table.add_column(title, justify="right", no_wrap=True)
-    for one in launches:
+    shown = launches if everything else _largest(launches, MOST_OVERVIEW)
+    for one in shown:
         row = one.duration
         table.add_row(f"{one.left.index}, {one.right.index}", Text(one.left.kernel), *_cells(row))
     lefts, rights = ([getattr(one, side).duration_ns or 0 for one in launches] for side in ("left", "right"))
     table.add_section()
-    table.add_row("", "all", *_cells(Row("all", sum(lefts), sum(rights), "ns")))
+    table.add_row("", f"all {len(launches)}", *_cells(Row("all", sum(lefts), sum(rights), "ns")))
     return table
 
 

@@ -96,7 +96,7 @@ def _durations(rows: Sequence[Row], names: list[str], x: str) -> Any:
     figure.update_xaxes(title=escape(x), type=kind, tickvals=ticks, ticktext=ticks)
     figure.update_yaxes(title="us", rangemode="tozero")
     if logarithmic:
-        figure.update_yaxes(type="log", dtick=1)
+        figure.update_yaxes(type="log", exponentformat="none")
     return figure.update_layout(template="plotly_white", height=480, title="Duration and floor")
 
 

@@ -20,8 +20,7 @@ from warpath.units import format_duration_ns
 
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 FLOOR = "floor"
-FIGURES = ("duration", "floor", "ratio", "warps active", "bound by", "largest term")
-_LONGEST_KERNEL = 28
+FIGURES = ("duration", "floor", "ratio", "occupancy", "bound by", "largest term")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +92,16 @@ def swept(rows: Sequence[Row]) -> list[str]:
 
 
 def render(rows: Sequence[Row], console: Console) -> None:
-    """Print the table; failed points below it, each with its reason."""
-    good = [row for row in rows if not row.reason]
-    if good:
-        console.print(_table(good, swept(rows)))
+    """Print a table for each kernel; failed points below, each with its reason."""
+    kernels: dict[str, list[Row]] = {}
+    for row in rows:
+        if not row.reason:
+            kernels.setdefault(row.kernel, []).append(row)
+    for kernel, members in kernels.items():
+        console.print(Text(kernel, style="bold"))
+        console.print(_table(members, swept(rows)))
+    if kernels:
+        console.print(Text("floor computed, all else modelled; ratio: duration over floor; occupancy: achieved", style="dim"))
     failed = [row for row in rows if row.reason]
     if failed:
         console.print(Text(f"{len(failed)} failed:", style="bold red"))
@@ -107,25 +112,17 @@ def render(rows: Sequence[Row], console: Console) -> None:
 
 
 def _table(rows: Sequence[Row], names: list[str]) -> Table:
-    several = len({row.kernel for row in rows}) > 1
     repeated = any(row.launches > 1 for row in rows)
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        caption="floor computed, all else modelled; ratio is duration over floor",
-        caption_justify="left",
-    )
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in names:
-        table.add_column(Text(name), justify="left" if name == GPU else "right")
-    if several:
-        table.add_column("kernel", max_width=_LONGEST_KERNEL, no_wrap=True, overflow="ellipsis")
+        table.add_column(Text(name), justify="left" if name == GPU else "right", no_wrap=True)
     if repeated:
-        table.add_column("launches", justify="right")
+        table.add_column("launches", justify="right", no_wrap=True)
     for title in FIGURES:
-        table.add_column(title, justify="left" if title in FIGURES[-2:] else "right")
+        words = title in FIGURES[-2:]
+        table.add_column(title, justify="left" if words else "right", no_wrap=not words)
     for row in rows:
         cells = [Text(row.point.settings[name]) for name in names]
-        cells += [Text(row.kernel)] if several else []
         cells += [Text(str(row.launches))] if repeated else []
         table.add_row(*cells, *map(Text, figures(row)))
     return table
@@ -140,7 +137,7 @@ def figures(row: Row) -> list[str]:
         "-" if row.ratio is None else f"{row.ratio:.2f}",
         "-" if row.occupancy is None else f"{row.occupancy:.1f}%",
         row.bound or "-",
-        "-" if largest is None else f"{largest[0]} {format_duration_ns(largest[1])}",
+        "-" if largest is None else f"{format_duration_ns(largest[1])} {largest[0]}",
     ]
 
 
@@ -156,7 +153,7 @@ def record(row: Row) -> dict[str, Any]:
         "duration_ns": row.duration_ns,
         "floor_ns": row.floor_ns,
         "ratio": row.ratio,
-        "warps_active_percent": row.occupancy,
+        "achieved_occupancy_percent": row.occupancy,
         "bound": row.bound,
         "largest_term": row.largest[0] if row.largest else "",
         "largest_term_ns": row.largest[1] if row.largest else None,
