@@ -162,7 +162,9 @@ def _rows(args: argparse.Namespace, points: Sequence[Point], store: Store) -> li
             for point, outcome in running:
                 report = None if outcome.reason else store.keep(point, outcome.report)
                 reason = outcome.reason or (
-                    "" if report else "its sources changed, or are others on the worker"
+                    ""
+                    if report
+                    else "its sources changed while it ran, or the worker has others, or another warpath"
                 )
                 if report is None:
                     store.keep_failure(point, reason)

@@ -96,8 +96,13 @@ def is_recording(report: Report) -> bool:
 
 
 def origin(launch: Launch) -> str:
-    """Where the duration of a launch comes from."""
-    return "modelled" if launch.time else "measured"
+    """Where the duration and the counters of a launch come from."""
+    return "measured" if launch.time is None and launch.duration_ns is not None else "modelled"
+
+
+def origins(left: Launch, right: Launch) -> str:
+    """`modelled`, `measured`, or both in the order of the sides."""
+    return ", ".join(dict.fromkeys((origin(left), origin(right))))
 
 
 def pairs(left: Report, right: Report) -> Iterator[tuple[Launch, Launch]]:
@@ -174,7 +179,15 @@ def _terms(left: Launch, right: Launch) -> list[Row]:
 def _figures(left: Launch, right: Launch) -> list[Row]:
     """What a reader looks at first; rows that neither side has are left out."""
     a, b = (_facts(launch) for launch in (left, right))
+    achieved = Row(
+        "achieved occupancy",
+        left.counters.get(ACHIEVED),
+        right.counters.get(ACHIEVED),
+        "%",
+        origins(left, right),
+    )
     rows = [Row(what, a[what][0], b[what][0], unit, source) for what, (_, unit, source) in a.items()]
+    rows.append(achieved)
     return [row for row in rows if row.left is not None or row.right is not None]
 
 
@@ -192,7 +205,6 @@ def _facts(launch: Launch) -> dict[str, tuple[float | None, str, str]]:
         "shared memory a block": (launch.shared_bytes, "B", "computed"),
         "blocks an SM": (occ.blocks_per_sm or None, "", "computed"),
         "theoretical occupancy": (100 * occ.warps_per_sm / most if most else None, "%", "computed"),
-        "achieved occupancy": (launch.counters.get(ACHIEVED), "%", "modelled"),
         "waves": (occ.waves or None, "", "computed"),
     }
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from warpath.report import trace_compare
-from warpath.report.compare import LaunchPair, ReportPair, Row, origin
+from warpath.report.compare import LaunchPair, ReportPair, Row, origin, origins
 from warpath.report.model import Launch, Report
 from warpath.units import format_duration_ns
 
@@ -94,19 +94,13 @@ def _launch(one: LaunchPair, console: Console, submission: bool, everything: boo
         ("warp instructions executed", one.mix),
     ):
         if rows:
-            console.print(_table(f"{title} ({_origins(one)})", rows[:most]))
+            console.print(_table(f"{title} ({origins(one.left, one.right)})", rows[:most]))
     if submission:
         _submission(one.submission, console, everything)
 
 
 def _shape(launch: Launch) -> str:
     return f"<<<{'x'.join(map(str, launch.grid))}, {'x'.join(map(str, launch.block))}>>>"
-
-
-def _origins(one: LaunchPair) -> str:
-    """Where counters come from: `modelled`, `measured`, or `modelled, measured`."""
-    measured = [launch.time is None and launch.duration_ns is not None for launch in (one.left, one.right)]
-    return ", ".join(dict.fromkeys("measured" if each else "modelled" for each in measured))
 
 
 def _shown(row: Row) -> bool:
@@ -125,9 +119,9 @@ def _account(one: LaunchPair) -> Table:
         table.add_row(label, *cells, "")
     table.add_section()
     row = one.duration
-    origins = [f"{side} {_made(launch)}" for side, launch in (("A", one.left), ("B", one.right))]
+    made = [f"{side} {_made(launch)}" for side, launch in (("A", one.left), ("B", one.right))]
     change = [f"{100 * row.difference / row.left:+.1f} %"] if row.left and row.difference is not None else []
-    label = Text(f"duration ({'; '.join(origins + change)})")
+    label = Text(f"duration ({'; '.join(made + change)})")
     table.add_row(label, _ns(row.left), _ns(row.right), _ns(row.difference, "+"), style="bold")
     return table
 

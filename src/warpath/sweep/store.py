@@ -11,6 +11,7 @@ import json
 import os
 from pathlib import Path
 
+from warpath import __version__
 from warpath.errors import UsageError, WarpathError
 from warpath.report import json as report_json
 from warpath.report.model import Report
@@ -44,7 +45,7 @@ class Store:
         return report if self._holds(report) else None
 
     def keep(self, point: Point, data: bytes) -> Report | None:
-        """Keep the report of a finished point and return it; None when it was made from other sources than are here."""
+        """Keep the report of a finished point and return it; None when it is not of the sources that are here."""
         report = report_json.decode(data, point.title)
         if not self._holds(report):
             return None
@@ -59,9 +60,11 @@ class Store:
         self.path(point).unlink(missing_ok=True)
 
     def _holds(self, report: Report) -> bool:
-        """Whether the sources and headers of a report are what they were when it was made."""
+        """Whether this warpath made the report, from the sources and headers that are here."""
         files = report.compile.files if report.compile else {}
-        return all(self._digest(path) == digest for path, digest in files.items())
+        return report.warpath == __version__ and all(
+            self._digest(path) == digest for path, digest in files.items()
+        )
 
     def _failed(self, point: Point) -> Path:
         return self.folder / f"{point.key}.failed.json"

@@ -20,6 +20,7 @@ from warpath.units import format_duration_ns
 
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 FLOOR = "floor"
+LEGEND = "floor computed, all else modelled; ratio: duration over floor; occupancy: achieved"
 FIGURES = ("duration", "floor", "ratio", "occupancy", "bound by", "largest term")
 
 
@@ -101,7 +102,7 @@ def render(rows: Sequence[Row], console: Console) -> None:
         console.print(Text(kernel, style="bold"))
         console.print(_table(members, swept(rows)))
     if kernels:
-        console.print(Text("floor computed, all else modelled; ratio: duration over floor; occupancy: achieved", style="dim"))
+        console.print(Text(LEGEND, style="dim"))
     failed = [row for row in rows if row.reason]
     if failed:
         console.print(Text(f"{len(failed)} failed:", style="bold red"))
