@@ -89,14 +89,14 @@ def test_a_second_run_skips_what_finished_and_tries_again_what_failed(program: P
     assert [path.name.endswith(".failed.json") for path in touched] == [True]
 
 
-@pytest.mark.parametrize("changed", ["block.h", "twice.cu"])
-def test_a_changed_source_or_header_is_run_again(program: Path, changed: str) -> None:
+def test_a_changed_source_or_header_is_run_again(program: Path) -> None:
     words = ("--set", "n=1000", "--", "{n}")
-    sweep(*words)
-    assert "1 of 1 points finished before" in sweep(*words)[0].stderr
-    file = program.parent / changed
-    file.write_text(file.read_text() + "// changed\n")
     assert "finished before" not in sweep(*words)[0].stderr
+    assert "1 of 1 points finished before" in sweep(*words)[0].stderr
+    for name in ("block.h", "twice.cu"):
+        file = program.parent / name
+        file.write_text(file.read_text() + "// changed\n")
+        assert "finished before" not in sweep(*words)[0].stderr
 
 
 def test_a_point_that_hangs_is_stopped_and_the_others_are_kept(program: Path) -> None:

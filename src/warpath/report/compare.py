@@ -100,9 +100,9 @@ def origin(launch: Launch) -> str:
     return "measured" if launch.time is None and launch.duration_ns is not None else "modelled"
 
 
-def origins(left: Launch, right: Launch) -> str:
+def origins(*launches: Launch) -> str:
     """`modelled`, `measured`, or both in the order of the sides."""
-    return ", ".join(dict.fromkeys((origin(left), origin(right))))
+    return ", ".join(dict.fromkeys(map(origin, launches)))
 
 
 def pairs(left: Report, right: Report) -> Iterator[tuple[Launch, Launch]]:
@@ -179,15 +179,10 @@ def _terms(left: Launch, right: Launch) -> list[Row]:
 def _figures(left: Launch, right: Launch) -> list[Row]:
     """What a reader looks at first; rows that neither side has are left out."""
     a, b = (_facts(launch) for launch in (left, right))
-    achieved = Row(
-        "achieved occupancy",
-        left.counters.get(ACHIEVED),
-        right.counters.get(ACHIEVED),
-        "%",
-        origins(left, right),
-    )
     rows = [Row(what, a[what][0], b[what][0], unit, source) for what, (_, unit, source) in a.items()]
-    rows.append(achieved)
+    counted = [launch for launch in (left, right) if ACHIEVED in launch.counters]
+    left_achieved, right_achieved = left.counters.get(ACHIEVED), right.counters.get(ACHIEVED)
+    rows.append(Row("achieved occupancy", left_achieved, right_achieved, "%", origins(*counted)))
     return [row for row in rows if row.left is not None or row.right is not None]
 
 
