@@ -138,9 +138,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
-    sample: list[
-        int
-    ] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
+    sample: list[int] = []  # memory instructions: lane addresses of one warp's request, -1 for idle lanes
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
