@@ -75,7 +75,7 @@ def test_a_recording_compared_with_itself_does_not_differ(
     capsys.readouterr()
     assert main(["compare", str(report), str(report), "--json", str(rows)]) == 0
     assert capsys.readouterr().out.count("0 differ") == 3
-    (launch,) = json.loads(rows.read_bytes())
+    (launch,) = json.loads(rows.read_bytes())["launches"]
     assert {row["kind"] for part in ("methods", "qmd", "constant_bank") for row in launch[part]} == {"same"}
 
 

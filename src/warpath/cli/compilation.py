@@ -48,7 +48,12 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
         for stage in build.stages
     ]
     return CompileInfo(
-        cached=build.cached, stages=stages, kernels=kernels, members=members, sources=text.sources()
+        cached=build.cached,
+        stages=stages,
+        kernels=kernels,
+        members=members,
+        sources=text.sources(),
+        files=build.files,
     )
 
 

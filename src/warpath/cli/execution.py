@@ -13,7 +13,7 @@ from warpath.check.watch import Limits, Watch
 from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
-from warpath.cli.target import resolve
+from warpath.cli.target import nvcc_options, resolve
 from warpath.gpu import spec
 from warpath.report import files
 from warpath.report import json as report_json
@@ -146,6 +146,7 @@ def execute(
             "threads": args.threads,
             "timed": not args.functional,
             "cache_control": args.cache_control,
+            "nvcc": nvcc_options(args),
         },
         program=ProgramInfo(
             path=str(args.program),

@@ -78,6 +78,7 @@ class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
     kernels: dict[str, KernelInfo]
     members: list[str]  # fatbin members, e.g. "elf sm_89", "ptx compute_89"
     sources: dict[str, str] = {}  # text of the program's own files that code comes from, by path
+    files: dict[str, str] = {}  # the program's own sources and headers, by path: sha256
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
