@@ -58,7 +58,9 @@ def main() -> int:
     args = parser.parse_args()
     gpu = spec.load("h200")
     for case in CASES:
-        target = resolve(argparse.Namespace(program=PROGRAMS / f"{case}.cu", sources=[], nvcc=[]), gpu)
+        target = resolve(
+            argparse.Namespace(program=PROGRAMS / f"{case}.cu", sources=[], nvcc=[], macros=[]), gpu
+        )
         watch = Stopwatch()
         watch.machine = machine = make_machine(
             gpu,

@@ -16,6 +16,7 @@ from msgspec import structs
 
 from warpath.account.accountant import Account
 from warpath.account.floor import floor
+from warpath.account.validated import outside, validation
 from warpath.command.qmd import Qmd
 from warpath.container.cubin import Cubin, Kernel
 from warpath.driver.context import Driver
@@ -31,6 +32,7 @@ from warpath.isa.listing import Listing
 from warpath.isa.scoreboards import producers
 from warpath.report import terms, traffic, verdict
 from warpath.report.model import (
+    Accuracy,
     ApiCall,
     Copied,
     Fault,
@@ -222,6 +224,7 @@ def _accounted(launch: Launch, account: Account, gpu: Gpu) -> Launch:
     """`launch` with its ledger, what-if answers and verdict."""
     launch = structs.replace(
         launch,
+        accuracy=_accuracy(launch, gpu),
         ledger=terms.ledger_terms(launch, account.ledger) if account.ledger else [],
         ledger_note=account.note,
         what_if=[
@@ -231,6 +234,20 @@ def _accounted(launch: Launch, account: Account, gpu: Gpu) -> Launch:
     )
     return structs.replace(
         launch, bound=verdict.bound(launch).key, verdict=verdict.verdict(launch, gpu_info(gpu))
+    )
+
+
+def _accuracy(launch: Launch, gpu: Gpu) -> Accuracy | None:
+    """How far to trust the launch's time; None when it has none."""
+    if launch.time is None:
+        return None
+    own = validation()
+    ran = {traffic.opcode_of(i.sass).split(".")[0] for i in launch.instructions if i.executed}
+    return Accuracy(
+        board=own.board,
+        mean_error_percent=own.mean_error_percent[launch.time.cache],
+        launches=own.launches,
+        outside=outside(gpu, ran),
     )
 
 
