@@ -26,6 +26,7 @@ struct MemoryCount {
   u64 lines = 0;       // 128 B, global and local
   u64 wavefronts = 0;  // shared memory passes
   u64 conflicts = 0;   // passes beyond the fewest that the access width needs
+  u64 words = 0;       // distinct words, of atomics
 };
 
 enum class Space : u8 { Global, Shared, Local, Generic, Constant };
@@ -53,8 +54,8 @@ struct Worker {
   Memory* memory = nullptr;
   std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
-  Footprint loaded;                        // sectors that loads touched, when keep_loaded
-  bool keep_loaded = false;
+  Footprint loaded, stored;  // global memory that was touched, when keep_footprints; atomics do both
+  bool keep_footprints = false;
   std::vector<AccessSlot> slots;  // by instruction index
   Access access;
   Checker* checker = nullptr;  // who watches; null: nobody
