@@ -44,6 +44,14 @@ class ParamInfo(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
+class PtxPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive PTX lines that come from one source line; `line` is 0 where PTX names none."""
+
+    file: str
+    line: int
+    text: list[str]
+
+
 class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What the compilers made of one kernel."""
 
@@ -56,6 +64,10 @@ class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
     stack: int
     instructions: int
     fused: dict[str, int]  # SASS forms that fold several PTX operations, with counts
+    ptx: list[PtxPart] = []  # the body, in order; empty when it is not known
+    ptx_left_out: int = 0  # lines of the body beyond those kept
+    stub: str = ""  # the host function that nvcc puts in the kernel's place
+    calls: list[str] = []  # what became of each `<<<>>>` in the host source
 
 
 class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +77,7 @@ class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
     stages: list[StageInfo]
     kernels: dict[str, KernelInfo]
     members: list[str]  # fatbin members, e.g. "elf sm_89", "ptx compute_89"
+    sources: dict[str, str] = {}  # text of the program's own files that code comes from, by path
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +116,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     qmd: dict[str, int]  # non-zero fields by name
     constant_va: int
     constant_bank: dict[str, int]  # non-zero driver words of constant bank 0 by name
+    words: list[int] = []  # the segment's dwords as they were fetched, the first 4096
+    channel_class: int | None = None  # names the host methods in `words`
+    classes: dict[int, int] = {}  # class bound to each subchannel when the segment was fetched
 
 
 class OccupancyInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -44,7 +44,7 @@ from warpath.report.model import (
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
 WORD = 16  # bytes in an instruction
-MOST_METHODS = 4096  # of one segment, kept in the report
+MOST_METHODS = 4096  # of one segment, and as many of its dwords, kept in the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +296,9 @@ def _submission(launch: GpuLaunch) -> Submission:
         qmd=_qmd_fields(launch.qmd),
         constant_va=bank0.va if bank0 else 0,
         constant_bank=words,
+        words=[word for packet in sub.packets for word in packet.words()][:MOST_METHODS] if sub else [],
+        channel_class=sub.state.channel_class if sub else None,
+        classes=dict(sub.state.objects) if sub else {},
     )
 
 
