@@ -84,7 +84,7 @@ def execute(
     """
     gpu = spec.load(args.gpu)
     target = resolve(args, gpu)
-    recorder = Recorder(args.kernel, args.launch_count, listing)
+    recorder = Recorder(args.kernel, args.launch_count, listing, gpu.dram_gbs)
     watch = watch or Watch(limits=limits(args))
     reported = (
         count or args.json is not None
@@ -133,7 +133,8 @@ def execute(
         compile=compiled,
         api=api_calls(machine.session.api, machine.session.runtime.started_ns) if reported else [],
         copies=recorder.copies,
-        launches=recorder.finish(gpu),
+        launches=recorder.finish(gpu, compiled.kernels if compiled else {}),
+        dataflow=recorder.dataflow(),
         faults=watch.faults,
     )
     if args.json:
