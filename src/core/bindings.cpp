@@ -266,7 +266,7 @@ nb::dict counters(const Grid& grid) {
   row["lines"] = column(memory, &MemoryCount::lines);
   row["wavefronts"] = column(memory, &MemoryCount::wavefronts);
   row["conflicts"] = column(memory, &MemoryCount::conflicts);
-  row["words"] = column(memory, &MemoryCount::words);
+  row["words"] = column(counts, &InstrCount::words);
   return row;
 }
 

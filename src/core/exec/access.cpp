@@ -88,7 +88,6 @@ void count_access(Worker& worker, const Instr& in) {
   const Access& access = worker.access;
   MemoryCount& count = worker.memory_counts[in.index];
   ++count.requests;
-  if (access.atomic) count.words += distinct(access, access.mask, 2);
   if (access.space == Space::Local) return count_local(access, count);
   if (access.space != Space::Shared) {
     count.sectors += distinct(access, access.mask, 5);
@@ -107,6 +106,13 @@ void count_access(Worker& worker, const Instr& in) {
   }
   count.wavefronts += passes;
   count.conflicts += passes - least;
+}
+
+// What is counted in a timed run too, whose memory system counts the rest itself.
+void count_words(Worker& worker, const Instr& in) {
+  const Access& access = worker.access;
+  if (worker.keep_footprints && access.atomic)
+    worker.counts[in.index].words += distinct(access, access.mask, 2);
 }
 
 void begin_record(Worker& worker, Space space, u32 mask, u32 bytes, AccessKind access) {
@@ -249,6 +255,7 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
     if (access != AccessKind::Write) worker.loaded.mark(address.v, mask, bytes);
     if (access != AccessKind::Read) worker.stored.mark(address.v, mask, bytes);
   }
+  count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
@@ -257,6 +264,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
                     const Row& offset) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(offset.v, kLanes, worker.access.address);
+  count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }

@@ -18,6 +18,7 @@ struct InstrCount {
   u64 executed = 0;    // warp instructions
   u64 threads = 0;     // lanes of the running group
   u64 threads_on = 0;  // lanes whose guard was true
+  u64 words = 0;       // atomics, when counting: distinct words, summed over requests
 };
 
 struct MemoryCount {
@@ -26,7 +27,6 @@ struct MemoryCount {
   u64 lines = 0;       // 128 B, global and local
   u64 wavefronts = 0;  // shared memory passes
   u64 conflicts = 0;   // passes beyond the fewest that the access width needs
-  u64 words = 0;       // distinct words, of atomics
 };
 
 enum class Space : u8 { Global, Shared, Local, Generic, Constant };

@@ -226,6 +226,7 @@ std::vector<InstrCount> Grid::counts() const {
       sum[i].executed += runner->worker.counts[i].executed;
       sum[i].threads += runner->worker.counts[i].threads;
       sum[i].threads_on += runner->worker.counts[i].threads_on;
+      sum[i].words += runner->worker.counts[i].words;
     }
   }
   return sum;
@@ -247,7 +248,6 @@ std::vector<MemoryCount> Grid::memory_counts() const {
       sum[i].lines += own.lines;
       sum[i].wavefronts += own.wavefronts;
       sum[i].conflicts += own.conflicts;
-      sum[i].words += own.words;
     }
   }
   return sum;

@@ -11,6 +11,7 @@ from warpath.account.sanity.kit import (
     SHARED,
     Case,
     by_line,
+    count,
     mnemonic,
     where,
 )
@@ -27,6 +28,8 @@ WASTED_SHARE = 0.05
 CONFLICT_WAYS = 2.0
 # Times each distinct sector is asked for: at two, half the requests ask for what was there before.
 ASKED_AGAIN = 2.0
+# Distinct bytes from which it matters: smaller sets stay in L1 by themselves.
+ASKED_AGAIN_BYTES = 1 << 15
 # Of the distinct sectors read, the share that DRAM did not deliver, from which a launch was a warm one; and bytes
 # below which it does not matter, since the launch lasts as long either way.
 FROM_L2, FROM_L2_BYTES = 0.5, 1 << 18
@@ -69,7 +72,7 @@ def redundant_loads(case: Case) -> Iterator[Diagnosis]:
     distinct = (flow.read_bytes + flow.unused_bytes) // SECTOR if flow else 0
     code = case.of(*GLOBAL_LOADS)
     asked = sum(i.sectors for i in code)
-    if not distinct or asked < ASKED_AGAIN * distinct:
+    if distinct * SECTOR < ASKED_AGAIN_BYTES or asked < ASKED_AGAIN * distinct:
         return
     groups = by_line(code)
     file, line = max(groups, key=lambda key: sum(i.sectors for i in groups[key]))
@@ -94,7 +97,7 @@ def bank_conflicts(case: Case) -> Iterator[Diagnosis]:
         yield Diagnosis(
             key="bank_conflicts",
             text=f"{opcode_of(worst.sass)}{where(file, line)} goes {_ways(worst):.3g} ways: {worst.wavefronts} "
-            f"wavefronts for {worst.requests} requests. "
+            f"wavefronts for {count(worst.requests, 'request')}. "
             "A row pitch that is odd in words (one word of padding) spreads the banks",
             file=file,
             line=line,

@@ -65,8 +65,8 @@ def occupancy_limited(case: Case) -> Iterator[Diagnosis]:
     """Few resident warps: what limits them, and what one step would buy."""
     occ = case.launch.occupancy
     share = occ.warps_per_sm / occ.max_warps_per_sm
-    if share > LOW_OCCUPANCY:
-        return
+    if share > LOW_OCCUPANCY or (occ.limiter == ["blocks"] and case.blocks < case.gpu.sms):
+        return  # block slots limit nobody while SMs are empty
     limiter = " and ".join(_NAMES[name] for name in occ.limiter)
     yield Diagnosis(
         key="occupancy_limited",
