@@ -195,6 +195,23 @@ def test_a_full_warp_in_a_row_is_one_range_across_pages() -> None:
     assert touched(got["stores"]) == []
 
 
+def test_d26_more_ranges_than_are_kept_are_rounded_out() -> None:
+    got = counted(
+        ADDRESS
+        + """
+        S2R R20,SR_CTAID.X
+        IMAD R4,R20,0x400,R2
+        IMAD R4,R0,0x20,R4
+        MOV R5,R3
+        LDG.E R6,[R4.64]
+        """,
+        grid=512,
+    )
+    assert got["loads"]["bytes"] == 512 * 32 * 4
+    assert got["loads"]["granule"] == 32
+    assert touched(got["loads"]) == [(0, 512 * 32 * 32)]
+
+
 def test_atomics_are_loads_and_stores_and_count_their_words() -> None:
     got = counted(
         ADDRESS
