@@ -410,6 +410,11 @@ READINGS: dict[str, dict[str, Callable[[Reports], Any]]] = {
         "error_any_of": lambda r: error(r.checked),
         "dynamic_smem": lambda r: _number(r.checked, "dynamic ", ")"),
     },
+    "c47_device_assert": {
+        "error": lambda r: error(r.checked),
+        "block": fault("block"),
+        "thread": fault("thread"),
+    },
     "c48_reduce_shared": {
         "load_sectors_per_request": lambda r: loads("sectors")(r.first),
         "lds_ways": lambda r: of(r.first, "LDS").ways,

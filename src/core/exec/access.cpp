@@ -76,7 +76,7 @@ u32 bank_passes(const Access& access, u32 lanes) {
 }
 
 // Local memory stands word by word, lane beside lane: a line holds one word of all lanes, a sector of eight.
-void count_local(const Access& access, MemoryCount& count) {
+[[gnu::noinline]] void count_local(const Access& access, MemoryCount& count) {
   const u32 words = std::max<u32>(access.width / 4, 1);
   const u32 shift = static_cast<u32>(std::countr_zero(words)) + 2;
   count.lines += words * distinct(access, access.mask, shift);
@@ -109,10 +109,8 @@ void count_access(Worker& worker, const Instr& in) {
 }
 
 // What is counted in a timed run too, whose memory system counts the rest itself.
-void count_words(Worker& worker, const Instr& in) {
-  const Access& access = worker.access;
-  if (worker.keep_footprints && access.atomic)
-    worker.counts[in.index].words += distinct(access, access.mask, 2);
+[[gnu::noinline]] void count_words(Worker& worker, const Instr& in) {
+  worker.counts[in.index].words += distinct(worker.access, worker.access.mask, 2);
 }
 
 void begin_record(Worker& worker, Space space, u32 mask, u32 bytes, AccessKind access) {
@@ -255,7 +253,7 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
     if (access != AccessKind::Write) worker.loaded.mark(address.v, mask, bytes);
     if (access != AccessKind::Read) worker.stored.mark(address.v, mask, bytes);
   }
-  count_words(worker, in);
+  if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
@@ -264,7 +262,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
                     const Row& offset) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(offset.v, kLanes, worker.access.address);
-  count_words(worker, in);
+  if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <map>
 
 namespace warpath {
@@ -43,8 +44,18 @@ class Ranges {
 
 template <class Sectors>
 bool add_page(Ranges& ranges, u64 base, const Sectors& sectors) {
-  for (std::size_t i = 0; i < sectors.size(); ++i) {
-    if (sectors[i] != 0 && !ranges.add_sector(base + i * 32, sectors[i])) return false;
+  constexpr std::size_t kStep = sizeof(u64);  // sectors looked at together: mostly all are touched, or none
+  for (std::size_t i = 0; i < sectors.size(); i += kStep) {
+    u64 several;
+    std::memcpy(&several, &sectors[i], kStep);
+    if (several == 0) continue;
+    if (several == ~u64{0}) {
+      if (!ranges.add(base + i * 32, base + (i + kStep) * 32)) return false;
+      continue;
+    }
+    for (std::size_t j = i; j < i + kStep; ++j) {
+      if (!ranges.add_sector(base + j * 32, sectors[j])) return false;
+    }
   }
   return true;
 }
