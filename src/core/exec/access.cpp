@@ -61,8 +61,21 @@ u32 distinct(const Access& access, u32 mask, u32 shift) {
   return count;
 }
 
+// The common cases of a group of lanes: all at one address, or one after another over at most 32 words.
+bool one_pass(const Access& access, u32 lanes) {
+  if ((access.mask & lanes) != lanes) return false;
+  const u32 first = lowest_lane(lanes);
+  u64 spread = 0, gaps = 0;
+  for_lanes(lanes, [&](u32 lane) {
+    spread |= access.address[lane] ^ access.address[first];
+    gaps |= access.address[lane] - access.address[first] - u64{lane - first} * access.width;
+  });
+  return spread == 0 || gaps == 0;
+}
+
 // Shared memory passes of one group of lanes: the most distinct words that fall into one of the 32 banks.
 u32 bank_passes(const Access& access, u32 lanes) {
+  if (one_pass(access, lanes)) return 1;
   std::array<std::array<u64, kLanes>, kLanes> words;
   std::array<u32, kLanes> depth{};
   for_lanes(access.mask & lanes, [&](u32 lane) {
