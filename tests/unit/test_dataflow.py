@@ -249,7 +249,7 @@ def test_lines_of_the_terminal_name_origin_and_share_lines() -> None:
     edge = FlowEdge(producer=0, consumer=1, kind="reuse", bytes=1 << 20, dram_bytes=1 << 20, saves_ns=1040)
 
     lines = flow_lines(cast(Report, SimpleNamespace(launches=report_launches, dataflow=[edge])))
-    assert lines[0] == "launches 0 to 1 k(float *, int): reads 1.05 MB, writes 64 B (computed)"
+    assert lines[0] == "launches 0 to 1 k: reads 1.05 MB, writes 64 B (computed)"
     assert "worth 1.04 us (modelled)" in lines[1]
 
 

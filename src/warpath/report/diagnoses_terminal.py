@@ -33,7 +33,9 @@ def _touched(report: Report) -> list[str]:
     for launch in report.launches:
         if launch.flow is not None:
             alike[launch.kernel, launch.flow].append(launch.index)
-    return [f"{_numbers(indices)} {kernel}: {_flow(flow)}" for (kernel, flow), indices in alike.items()]
+    return [
+        f"{_numbers(indices)} {_short(kernel)}: {_flow(flow)}" for (kernel, flow), indices in alike.items()
+    ]
 
 
 def _flow(flow: LaunchFlow) -> str:
@@ -51,14 +53,17 @@ def _flow(flow: LaunchFlow) -> str:
 
 
 def _edges(report: Report) -> list[str]:
-    names = {launch.index: launch.kernel for launch in report.launches}
+    names = {launch.index: _short(launch.kernel) for launch in report.launches}
     alike: dict[tuple[str, str, str], list[FlowEdge]] = defaultdict(list)
     for edge in report.dataflow:
         alike[names[edge.producer], names[edge.consumer], edge.kind].append(edge)
     groups = sorted(alike.items(), key=lambda item: -sum(edge.saves_ns for edge in item[1]))
-    lines = [_edge(*key, edges) for key, edges in groups[:MOST_EDGES]]
-    if len(groups) > MOST_EDGES:
-        lines.append(f"{len(groups) - MOST_EDGES} more pairs of kernels hand bytes on; --json has all")
+    shown = [item for item in groups if any(edge.dram_bytes for edge in item[1])][:MOST_EDGES]
+    lines = [_edge(*key, edges) for key, edges in shown]
+    if rest := len(groups) - len(shown):
+        lines.append(
+            f"{rest} other pairs of kernels: their bytes were in L2, or are worth less; --json has all"
+        )
     return lines
 
 
@@ -72,6 +77,11 @@ def _edge(producer: str, consumer: str, kind: str, edges: list[FlowEdge]) -> str
         f"{kind}: {consumer} reads {format_bytes(total)} {_KINDS[kind]} {producer} ({pairs}); as one kernel, "
         f"{format_bytes(dram)} less of DRAM traffic, worth {format_duration_ns(saves)} ({edges[0].source})"
     )
+
+
+def _short(kernel: str) -> str:
+    """A kernel's name without return type and parameters."""
+    return kernel.removeprefix("void ").partition("(")[0] or kernel
 
 
 def _numbers(indices: list[int]) -> str:

@@ -94,11 +94,15 @@ def bank_conflicts(case: Case) -> Iterator[Diagnosis]:
         worst = max(here, key=_ways)
         if _ways(worst) < CONFLICT_WAYS:
             continue
+        advice = (
+            "Lanes that meet on a word or bank go one after another: private copies avoid it"
+            if mnemonic(worst) == "ATOMS"
+            else "A row pitch that is odd in words (one word of padding) spreads the banks"
+        )
         yield Diagnosis(
             key="bank_conflicts",
             text=f"{opcode_of(worst.sass)}{where(file, line)} goes {_ways(worst):.3g} ways: {worst.wavefronts} "
-            f"wavefronts for {count(worst.requests, 'request')}. "
-            "A row pitch that is odd in words (one word of padding) spreads the banks",
+            f"wavefronts for {count(worst.requests, 'request')}. {advice}",
             file=file,
             line=line,
             figures={

@@ -93,7 +93,7 @@ def low_parallelism_latency(case: Case) -> Iterator[Diagnosis]:
     yield Diagnosis(
         key="low_parallelism_latency",
         text=f"{100 * share:.0f}% of warp cycles wait for loads with {warps:.2g} warps a scheduler to hide it: "
-        f"about {chain:.3g} loads a warp, {each_ns:.0f} ns each{where(file, line)}. "
+        f"about {chain:.4g} loads a warp, {each_ns:.0f} ns each{where(file, line)}. "
         "More independent loads in flight help, bandwidth does not",
         file=file,
         line=line,
