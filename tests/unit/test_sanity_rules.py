@@ -208,6 +208,15 @@ def test_l2_resident_when_half_of_the_reads_were_still_there(held: int, found: i
     assert len(run(memory.l2_resident, what)) == found
 
 
+@pytest.mark.parametrize(
+    ("read", "told"), [(503_999, "this is L2's bandwidth"), (504_000, "what was written stayed")]
+)
+def test_l2_resident_does_not_deny_dram_its_part(read: int, told: str) -> None:
+    counters = {**traffic(40_000), "dram__bytes_read.sum": read}
+    what = launch(instruction("EXIT"), counters=counters, flow=flow(1 << 20, 1 << 20), **timed(1000))
+    assert told in only(memory.l2_resident, what).text
+
+
 def atomic(lanes: int, words: int, *, requests: int = 1, opcode: str = "RED.E.ADD") -> Launch:
     code = instruction(
         f"{opcode} [R2.64],R5", executed=requests, thread_executed=lanes, requests=requests, words=words

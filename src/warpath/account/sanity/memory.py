@@ -33,6 +33,8 @@ ASKED_AGAIN_BYTES = 1 << 15
 # Of the distinct sectors read, the share that DRAM did not deliver, from which a launch was a warm one; and bytes
 # below which it does not matter, since the launch lasts as long either way.
 FROM_L2, FROM_L2_BYTES = 0.5, 1 << 18
+# Share of paper bandwidth in reads from which DRAM did work hard: more than that in all is due to the stores.
+DRAM_AT_WORK = 0.5
 
 
 def unused_bytes(case: Case) -> Iterator[Diagnosis]:
@@ -128,6 +130,8 @@ def l2_resident(case: Case) -> Iterator[Diagnosis]:
         return
     seen: list[str] = []
     told = "this is L2's bandwidth" if rate > gpu.dram_gbs else "DRAM had little part in this time"
+    if launch.counters.get("dram__bytes_read.sum", 0) >= DRAM_AT_WORK * gpu.dram_gbs * launch.duration_ns:
+        told = "what was written stayed there, and bytes over time overstate what DRAM did"
     if rate > gpu.dram_gbs:
         seen.append(f"{rate:.0f} GB/s is more than the {gpu.dram_gbs:g} GB/s of DRAM")
     if held:
