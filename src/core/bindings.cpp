@@ -163,6 +163,10 @@ nb::list groups(const Grid& grid) {
     row["pc"] = u64{group.index} * 16;
     row["text"] = grid.program().text(group.index);
     row["state"] = group.state;
+    row["missing"] = group.missing;
+    row["barrier"] = group.barrier;
+    row["arrived"] = group.arrived;
+    row["expected"] = group.expected;
     rows.append(row);
   }
   return rows;

@@ -142,6 +142,10 @@ class Group(TypedDict):
     pc: int
     text: str
     state: str  # running, ready, convergence, warpsync, barrier
+    missing: int  # lanes of the warp that it waits for
+    barrier: int  # at a CTA barrier: its number, threads that have come, threads that complete it
+    arrived: int
+    expected: int
 
 class Grid:
     """A launch. Constant bank i is `const_banks[i]` as (address, size), size 0 where there is none.
@@ -240,6 +244,14 @@ class Checker:
     def complete(self) -> bool:
         """False when a grid touched more memory than the race check follows."""
 
+def probe_hang(grid: Grid) -> dict[str, list[dict[str, Any]]]:
+    """Who waits for whom in a grid that was stopped; it runs copies of its warps on and leaves the grid as it is.
+
+    `spins`: groups that run in circles (block, warp, mask, loop, trips seen, whether registers stay `constant`, which
+    `changes`, and `polls`: space, home, address, size, value, pc, mask). `writers` of the polled words: block, warp,
+    lane, thread, pc, `swapped` (it did, storing `value`; else it would if it could go on), `started`.
+    """
+
 STALLS: tuple[str, ...]
 """Stall reasons in the order of the rows of `TimedGrid.result()["instructions"]["stalls"]`."""
 
@@ -263,6 +275,13 @@ class TimedGrid:
 
     def step(self, budget: int, threads: int = 1) -> str:
         """Run about `budget` warp instructions: `running`, `done` or `fault`. Same results for any `threads`."""
+
+    @property
+    def now(self) -> int:
+        """Cycles since the launch began."""
+
+    def pause_at(self, cycle: int) -> None:
+        """The next step ends at that cycle at the latest."""
 
     def result(self) -> dict[str, Any]:
         """What has been measured: cycles, stalls by reason, counts of L1, shared memory, L2 and DRAM.

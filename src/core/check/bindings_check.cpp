@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "check/checker.hpp"
+#include "check/hang_probe.hpp"
 #include "memory/memory.hpp"
 #include "sm/grid.hpp"
 
@@ -57,6 +58,67 @@ nb::list findings(const Checker& checker, const Grid& grid) {
   return rows;
 }
 
+nb::dict describe_word(const Grid& grid, const Word& word) {
+  nb::dict row;
+  const bool shared = word.home != Swap::kGlobal;
+  row["space"] = space_name(shared ? Space::Shared : Space::Global);
+  row["home"] = shared ? nb::object(block_of(grid, word.home)) : nb::object(nb::none());
+  row["address"] = word.address;
+  return row;
+}
+
+nb::dict describe_spin(const Grid& grid, const Spin& spin) {
+  nb::dict row;
+  row["block"] = block_of(grid, spin.group.cta);
+  row["warp"] = spin.group.warp;
+  row["mask"] = spin.group.mask;
+  nb::list loop, polls;
+  for (u32 index : spin.loop) loop.append(u64{index} * 16);
+  for (const Poll& poll : spin.polls) {
+    nb::dict one = describe_word(grid, poll.word);
+    one["pc"] = u64{poll.index} * 16;
+    one["mask"] = poll.lanes;
+    one["size"] = poll.size;
+    one["value"] = poll.value;
+    polls.append(one);
+  }
+  row["loop"] = loop;
+  row["trips"] = spin.trips;
+  row["constant"] = spin.constant;
+  row["changes"] = spin.changes;
+  row["polls"] = polls;
+  return row;
+}
+
+nb::dict describe_writer(const Grid& grid, const Writer& writer) {
+  nb::dict row = describe_word(grid, writer.word);
+  const Row* ids = grid.thread_ids(writer.warp);
+  row["block"] = block_of(grid, writer.cta);
+  row["warp"] = writer.warp;
+  row["lane"] = writer.lane;
+  row["thread"] = nb::make_tuple(ids[0].v[writer.lane], ids[1].v[writer.lane], ids[2].v[writer.lane]);
+  row["pc"] = u64{writer.index} * 16;
+  row["value"] = writer.value;
+  row["swapped"] = writer.swapped;
+  row["started"] = writer.started;
+  return row;
+}
+
+nb::dict probe_hang(Grid& grid) {
+  HangProbe probe(grid);
+  {
+    nb::gil_scoped_release release;
+    probe.run();
+  }
+  nb::list spins, writers;
+  for (const Spin& spin : probe.spins()) spins.append(describe_spin(grid, spin));
+  for (const Writer& writer : probe.writers()) writers.append(describe_writer(grid, writer));
+  nb::dict out;
+  out["spins"] = spins;
+  out["writers"] = writers;
+  return out;
+}
+
 }  // namespace
 
 void bind_check(nb::module_& m) {
@@ -74,6 +136,7 @@ void bind_check(nb::module_& m) {
       .def("findings", findings, "grid"_a)
       .def("name_masks", &Checker::name_masks, "masks"_a)
       .def_prop_ro("complete", &Checker::complete);
+  m.def("probe_hang", probe_hang, "grid"_a);
 }
 
 }  // namespace warpath

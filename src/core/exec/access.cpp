@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "check/checker.hpp"
+#include "check/hang_probe.hpp"
 #include "exec/run.hpp"
 #include "memory/memory.hpp"
 #include "sm/grid.hpp"
@@ -238,6 +239,7 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
     for_lanes(mask, [&](u32 lane) { worker.loaded.mark(address.v[lane]); });
   }
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
+  if (worker.probe != nullptr) worker.probe->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 
@@ -246,6 +248,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(offset.v, kLanes, worker.access.address);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
+  if (worker.probe != nullptr) worker.probe->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 

@@ -34,6 +34,9 @@ class TimedGrid {
   // Runs about `budget` warp instructions; as Grid::step.
   GridState step(u64 budget, u32 threads);
   TimedResult result() const;
+  Cycle now() const { return now_; }
+  // The next step() ends at `cycle` at the latest.
+  void pause_at(Cycle cycle) { pause_ = cycle; }
 
  private:
   class Crew;
@@ -62,6 +65,7 @@ class TimedGrid {
   std::vector<Departure> departures_;
   std::vector<Assignment> assignments_;
   Cycle now_ = 0;
+  Cycle pause_ = kNever;
   bool begun_ = false;
 };
 

@@ -11,7 +11,7 @@ from warpath.check.history import KIND_NAMES, History, Record
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
 from warpath.driver.context import Driver
 from warpath.frontend.launch import Launch
-from warpath.report.model import AllocationInfo, Fault, FaultSite
+from warpath.report.model import AllocationInfo, Fault, FaultSite, Waiting
 
 _HOST_HEAP = 0x5500_0000_0000
 _HOST_TOP = 0x7FFF_FFFF_FFFF
@@ -83,8 +83,19 @@ class Describer:
 
     # Accesses
 
-    def fault(self, launch: Launch, record: Mapping[str, Any], made: Sequence[str]) -> Fault:
-        """What stopped a launch; `made` are lines on how it came about."""
+    def where(self, launch: Launch, pc: int) -> str:
+        """`file.cu:12`, or nothing when the program has no line table."""
+        spot = self.spot(launch, {"pc": pc})
+        return f"{spot.file.rsplit('/', 1)[-1]}:{spot.line}" if spot.line else ""
+
+    def fault(
+        self,
+        launch: Launch,
+        record: Mapping[str, Any],
+        made: Sequence[str],
+        waits: Sequence[Waiting] = (),
+    ) -> Fault:
+        """What stopped a launch; `made` are lines on how it came about, `waits` who waited in it."""
         kind = str(record["kind"])
         spot = self.spot(launch, record)
         address, size = int(record.get("address", 0)), int(record.get("size", 0))
@@ -108,7 +119,7 @@ class Describer:
         notes += made
         notes += xid.describe(str(record["kind"]), spot.access, address)
         return self._finding(launch, spot, "", kind, title, address=address, size=size, space=space.strip("_"),
-                             details=details, notes=notes, allocation=allocation, fatal=True,
+                             details=details, notes=notes, allocation=allocation, fatal=True, waits=list(waits),
                              message=str(record.get("message", "")))  # fmt: skip
 
     def note(self, launch: Launch, record: Mapping[str, Any], made: Sequence[str]) -> Fault:

@@ -41,7 +41,8 @@ class Clock:
         self._memory.copied(va, size)
 
     def start(self, grid: Any, launch: Launch, flush: bool) -> Any:
-        """`grid`, which has not run yet, under the clock: same `step`, and `result`.
+        """`grid`, which has not run yet, under the clock: same `step`, and `result`. It pauses at the launch's
+        `pause_ns`.
 
         `flush` empties L2 and what lies before it first.
         """
@@ -50,7 +51,14 @@ class Clock:
             self._memory.flush()
         carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
         l1_bytes = max(self._spec.sm.l1_shared_bytes - carveout, 16 << 10)
-        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va)
+        timed = self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va)
+        if launch.pause_ns is not None:
+            timed.pause_at(-(-launch.pause_ns * self.timing.values["sm_clock_khz"] // 1_000_000))
+        return timed
+
+    def elapsed_ns(self, timed: Any) -> int:
+        """Model time since the launch began."""
+        return _ns(timed.now, self.timing.values["sm_clock_khz"])
 
     def counters(self, grid: Any, timed: Any, launch: Launch) -> dict[str, Any]:
         """The launch's counters: the grid's own, memory columns, and `metrics` under Nsight Compute's names.
