@@ -35,6 +35,7 @@ _SYNC = {
 }
 _PLAIN = {
     "device_assert": "Device-side assert",
+    "stack_overflow": "Stack overflow",
     "trap": "Trap instruction",
     "illegal_instruction": "Illegal instruction",
     "invalid_pc": "Invalid program counter",
@@ -99,13 +100,20 @@ class Describer:
         kind = str(record["kind"])
         spot = self.spot(launch, record)
         address, size = int(record.get("address", 0)), int(record.get("size", 0))
-        space = _SPACES.get(kind, "__global__")
+        space, message = _SPACES.get(kind, "__global__"), str(record.get("message", ""))
         details: list[str] = []
         notes: list[str] = []
         allocation: AllocationInfo | None = None
         if size:
             title = f"Invalid {space} {spot.access or 'access'} of size {size} bytes"
-            if kind == "misaligned_address":
+            if kind == "stack_overflow":
+                title = _PLAIN[kind]
+            if kind == "illegal_address_space":
+                details.append(
+                    f"Access at {address:#x} is to an address space that the instruction does not take"
+                )
+                notes.append(f"{message.capitalize()}: atomics are done in global and shared memory only.")
+            elif kind == "misaligned_address":
                 details.append(f"Access at {address:#x} is misaligned")
                 notes.append(f"{address:#x} is no multiple of {size}: it is off by {address % size}.")
             elif space == "__global__":
@@ -115,12 +123,12 @@ class Describer:
                 notes += self._window(launch, kind, address, size)
         else:
             title = _PLAIN.get(kind, kind.replace("_", " ").capitalize())
-            notes.append(str(record.get("message", "")))
+            notes.append(message)
         notes += made
         notes += xid.describe(str(record["kind"]), spot.access, address)
         return self._finding(launch, spot, "", kind, title, address=address, size=size, space=space.strip("_"),
                              details=details, notes=notes, allocation=allocation, fatal=True, waits=list(waits),
-                             message=str(record.get("message", "")))  # fmt: skip
+                             message=message)  # fmt: skip
 
     def note(self, launch: Launch, record: Mapping[str, Any], made: Sequence[str]) -> Fault:
         """An access outside every allocation that hardware lets pass."""
@@ -190,7 +198,10 @@ class Describer:
 
     def _window(self, launch: Launch, kind: str, address: int, size: int) -> list[str]:
         if kind != "shared_out_of_range":
-            return [f"The thread has {launch.work.local_high:,} bytes of local memory, stack included."]
+            lines = [f"The thread has {launch.work.local_high:,} bytes of local memory, stack included."]
+            if kind == "stack_overflow":
+                lines.append("cudaDeviceSetLimit(cudaLimitStackSize, bytes) makes the stack larger.")
+            return lines
         journal = self._driver.journal.launches
         record = journal[launch.index] if launch.index < len(journal) else None
         if record is None:
