@@ -218,7 +218,8 @@ class Grid:
         """The SM of each block in order, one little-endian u32 each."""
 
 class Checker:
-    """Watches grids: races, misused barriers and masks, reads of what nobody wrote, constants out of range.
+    """Watches grids: races, misused barriers and masks, reads of what nobody wrote; with `memcheck` constants out of
+    range and the device heap.
 
     What has been written to device memory is followed from its construction on, which must come before the first
     allocation.
@@ -230,14 +231,25 @@ class Checker:
         races: bool = False,
         sync: bool = False,
         initialized: bool = False,
-        constants: bool = False,
+        memcheck: bool = False,
     ) -> None: ...
     def name_masks(self, masks: Sequence[tuple[int, int]]) -> None:
         """(instruction index, register) of *_sync functions and their masks, for the next grid."""
 
+    def name_launch(self, number: int) -> None:
+        """The launch that the next grid is, as sites of heap blocks name it."""
+
+    def heap_block(self, address: int) -> dict[str, Any] | None:
+        """The block of the device heap closest to an address: address, size, made and freed (launch, pc, block,
+        thread; freed is None while it lives).
+        """
+
+    def heap_leaks(self) -> list[dict[str, Any]]:
+        """Blocks of the device heap that live."""
+
     def findings(self, grid: Grid) -> list[dict[str, Any]]:
         """What was found in the grid that was watched last: kind, space, site and other (as in Fault), address, size,
-        count, mask, and pairs of warps.
+        count, mask, pairs of warps, and for the device heap the block next to it.
         """
 
     @property

@@ -21,9 +21,10 @@ LIMIT = 25  # seconds a run
 FATAL = [("shared", w) for w in ("1", "2", "4", "8", "16")] + [
     ("misaligned", w) for w in ("2", "4", "8", "16")
 ]
-FATAL += [(kind, "0") for kind in ("host", "null", "far", "local", "trap")]
+FATAL += [(kind, "0") for kind in ("host", "null", "far", "local", "trap", "double_free", "invalid_free")]
 RUNS = [
     ("memory", "memcheck", []),
+    ("heap", "memcheck", []),
     ("races", "racecheck", []),
     ("races", "memcheck", []),
     ("sync_init", "initcheck", ["barriers"]),

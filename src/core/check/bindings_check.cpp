@@ -38,6 +38,35 @@ nb::dict describe_site(const Grid& grid, const Site& site) {
   return row;
 }
 
+nb::dict describe_heap_site(const HeapSite& site) {
+  nb::dict row;
+  row["launch"] = site.launch;
+  row["pc"] = u64{site.index} * 16;
+  row["block"] = nb::make_tuple(site.block[0], site.block[1], site.block[2]);
+  row["thread"] = nb::make_tuple(site.thread[0], site.thread[1], site.thread[2]);
+  return row;
+}
+
+nb::dict describe_block(const HeapBlock& block) {
+  nb::dict row;
+  row["address"] = block.base;
+  row["size"] = block.size;
+  row["made"] = describe_heap_site(block.made);
+  row["freed"] = block.freed ? nb::object(describe_heap_site(*block.freed)) : nb::object(nb::none());
+  return row;
+}
+
+nb::object heap_block(const Checker& checker, u64 address) {
+  const HeapBlock* block = checker.heap().nearest(address);
+  return block == nullptr ? nb::object(nb::none()) : nb::object(describe_block(*block));
+}
+
+nb::list heap_leaks(const Checker& checker) {
+  nb::list rows;
+  for (const HeapBlock& block : checker.heap().live()) rows.append(describe_block(block));
+  return rows;
+}
+
 nb::list findings(const Checker& checker, const Grid& grid) {
   nb::list rows;
   for (const Finding& finding : checker.findings()) {
@@ -53,6 +82,8 @@ nb::list findings(const Checker& checker, const Grid& grid) {
     nb::list pairs;
     for (const auto& [first, second] : finding.warps) pairs.append(nb::make_tuple(first, second));
     row["warps"] = pairs;
+    if (finding.kind == FindingKind::HeapOutOfBounds || finding.kind == FindingKind::HeapUseAfterFree)
+      row["heap"] = heap_block(checker, finding.address);
     rows.append(row);
   }
   return rows;
@@ -125,16 +156,19 @@ void bind_check(nb::module_& m) {
   nb::class_<Checker>(m, "Checker")
       .def(
           "__init__",
-          [](Checker* self, Memory& memory, bool races, bool sync, bool initialized, bool constants) {
+          [](Checker* self, Memory& memory, bool races, bool sync, bool initialized, bool memcheck) {
             const u32 tools = (races ? kCheckRaces : 0) | (sync ? kCheckSync : 0) |
-                              (initialized ? kCheckInitialized : 0) | (constants ? kCheckConstants : 0);
+                              (initialized ? kCheckInitialized : 0) | (memcheck ? kCheckMemory : 0);
             new (self) Checker(memory, tools);
             if (initialized) memory.track_writes(&self->written());
           },
-          "memory"_a, "races"_a = false, "sync"_a = false, "initialized"_a = false, "constants"_a = false,
+          "memory"_a, "races"_a = false, "sync"_a = false, "initialized"_a = false, "memcheck"_a = false,
           nb::keep_alive<2, 1>())
       .def("findings", findings, "grid"_a)
       .def("name_masks", &Checker::name_masks, "masks"_a)
+      .def("name_launch", &Checker::name_launch, "number"_a)
+      .def("heap_block", heap_block, "address"_a)
+      .def("heap_leaks", heap_leaks)
       .def_prop_ro("complete", &Checker::complete);
   m.def("probe_hang", probe_hang, "grid"_a);
 }

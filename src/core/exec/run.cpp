@@ -179,6 +179,10 @@ const char* fault_name(FaultKind kind) {
       return "device_assert";
     case FaultKind::Trap:
       return "trap";
+    case FaultKind::DoubleFree:
+      return "device_double_free";
+    case FaultKind::InvalidFree:
+      return "device_invalid_free";
     case FaultKind::Hang:
       return "hang";
   }

@@ -10,7 +10,7 @@ from typing import Any
 
 from warpath.check import hang, slices, text, waits
 from warpath.check.callstack import Frames, capture
-from warpath.check.describe import RACES, Describer
+from warpath.check.describe import DEVICE_FREES, RACES, Describer
 from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
 from warpath.check.suppress import Rule, split
 from warpath.driver.context import Driver
@@ -80,7 +80,7 @@ class Watch:
                 races="racecheck" in self._tools,
                 sync="synccheck" in self._tools,
                 initialized="initcheck" in self._tools,
-                constants="memcheck" in self._tools,
+                memcheck="memcheck" in self._tools,
             )
 
     def _frames(self) -> Frames | None:
@@ -99,9 +99,12 @@ class Watch:
     # What the model GPU tells
 
     def on_launch_start(self, launch: Launch) -> None:
-        """Shared memory ends where the program's request does, not where its allocation is rounded to."""
+        """What was freed in stream order before is gone, though a pool would keep it mapped; shared memory ends where
+        the program's request does, not where its allocation is rounded to.
+        """
         if "memcheck" not in self._tools:
             return
+        self._driver.memory_manager.sweep()
         journal = self._driver.journal.launches
         if launch.index < len(journal):
             record = journal[launch.index]
@@ -116,6 +119,8 @@ class Watch:
         launch.pause_ns = self._limits.model_ns
         if self._checker is not None:
             self._checker.name_masks(self._masks(launch))
+            self._checker.name_launch(launch.index)
+            self._describe.codes[launch.index] = launch.work.program_va
             grid.watch(self._checker)
 
     def on_step(self, launch: Launch, grid: Any) -> None:
@@ -160,7 +165,14 @@ class Watch:
                 story = self._stuck(launch, grid)
                 self._add(self._describe.fault(launch, launch.fault, story.lines(), story.records()))
             else:
-                self._add(self._describe.fault(launch, launch.fault, self._made(grid, launch.fault)))
+                made = self._made(grid, launch.fault) + self._freed(launch.fault)
+                self._add(self._describe.fault(launch, launch.fault, made))
+
+    def _freed(self, fault: Mapping[str, Any]) -> list[str]:
+        """On the block that a wrong device-side free() meant."""
+        if self._checker is None or fault["kind"] not in DEVICE_FREES:
+            return []
+        return self._describe.heap_block(self._checker.heap_block(fault["address"]), fault["address"])
 
     def _is_ours(self, fault: Mapping[str, Any]) -> bool:
         """Whether the model's limits caused the fault; the run then ends with a line that says which."""
@@ -190,6 +202,8 @@ class Watch:
                 and isinstance(record.args[0], int)
             ):
                 self._add(self._bad_free(record.call, record.index, record.args[0]))
+        for block in self._checker.heap_leaks() if self._leaks else ():
+            self._add(self._describe.heap_leak(block))
         for block in self.history.live() if self._leaks else ():
             self._add(
                 Fault(
