@@ -6,6 +6,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <system_error>
+
 #include "check/bindings_check.hpp"
 #include "check/checker.hpp"
 #include "exec/fault.hpp"
@@ -372,6 +374,8 @@ NB_MODULE(_core, m) {
       instance.attr("address") = error.address;
       instance.attr("size") = error.size;
       PyErr_SetObject(access_error.ptr(), instance.ptr());
+    } catch (const std::system_error& error) {
+      PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
     }
   });
   bind_memory(m);

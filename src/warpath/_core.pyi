@@ -23,7 +23,7 @@ class Memory:
     def reserve(self, base: int, size: int, fd: int = -1) -> None:
         """Add a region, both numbers multiples of 2 MiB; with `fd`, a shared mapping of that file from its start.
 
-        ValueError when it overlaps another; OSError-like RuntimeError when the host refuses.
+        ValueError when it overlaps another; OSError when the host refuses.
         """
 
     def alloc(self, va: int, size: int, kind: int) -> None:
