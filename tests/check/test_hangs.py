@@ -74,7 +74,8 @@ def test_a_barrier_and_a_flag_that_wait_for_each_other(generation: int, tmp_path
 EXPECTED = {
     "lock_kept": ["its holder is thread (0,0,0) of block (0,0,0), which stored 0x1",
                   "it has ended without giving the word back"],
-    "lock_order": ["its holder is thread (0,0,0) of block (0,0,0)", "its holder is thread (0,0,0) of block (1,0,0)",
+    "lock_order": ["in global memory (locks+0x4)", "in global memory (locks) are read",
+                   "its holder is thread (0,0,0) of block (0,0,0)", "its holder is thread (0,0,0) of block (1,0,0)",
                    "Deadlock, each waits for the next:"],
     "lock_over_barrier": ["1 of 2 threads have come to barrier 0 (warps 0)",
                           "its holder is thread (0,0,0) of block (0,0,0)",
@@ -89,7 +90,7 @@ EXPECTED = {
 @pytest.mark.parametrize("kind", EXPECTED)
 def test_locks_and_flags(kind: str, generation: int) -> None:
     outcome = planted(kind, generation)
-    assert outcome.stdout == "launch 0\nsync 702\n", outcome.stderr
+    assert outcome.stdout == "launch 0\nsync 702\nfree 702\n", outcome.stderr
     for words in EXPECTED[kind]:
         assert words in outcome.stderr, outcome.stderr
 
@@ -97,7 +98,7 @@ def test_locks_and_flags(kind: str, generation: int) -> None:
 @pytest.mark.parametrize("generation", [89, pytest.param(75, marks=pytest.mark.slow)])
 def test_a_home_made_grid_barrier_with_more_blocks_than_fit(generation: int) -> None:
     outcome = planted("grid_barrier", generation)
-    assert outcome.stdout == "launch 0\nsync 702\n", outcome.stderr
+    assert outcome.stdout == "launch 0\nsync 702\nfree 702\n", outcome.stderr
     assert re.search(r"Block \(\d+,0,0\), which was never started, would write them at", outcome.stderr)
     assert re.search(r"1 of \d+ blocks never started", outcome.stderr)
     assert "The resident blocks wait for these: a home-made grid barrier." in outcome.stderr
@@ -108,7 +109,7 @@ def test_a_home_made_grid_barrier_with_more_blocks_than_fit(generation: int) -> 
 def test_their_twins_end(kind: str, command: str) -> None:
     program = build_for([PLANTED / "hangs.cu"], list(BOARDS))
     outcome = warpath(command, "--gpu", BOARDS[89], program, "--", kind, "good")
-    assert (outcome.stdout, outcome.code) == ("launch 0\nsync 0\n", 0), outcome.stderr
+    assert (outcome.stdout, outcome.code) == ("launch 0\nsync 0\nfree 0\n", 0), outcome.stderr
 
 
 def test_model_time_stops_a_launch_at_the_same_moment_everywhere() -> None:
@@ -117,7 +118,7 @@ def test_model_time_stops_a_launch_at_the_same_moment_everywhere() -> None:
         warpath("run", "--model-timeout", "200us", "--threads", str(threads), program, "--", "flags_crossed")
         for threads in (1, 2)
     ]
-    assert {run.stdout for run in runs} == {"launch 0\nsync 702\n"}
+    assert {run.stdout for run in runs} == {"launch 0\nsync 702\nfree 702\n"}
     assert "still running after 200.00 us of model time" in runs[0].stderr
     assert runs[0].stderr == runs[1].stderr
 
@@ -125,7 +126,7 @@ def test_model_time_stops_a_launch_at_the_same_moment_everywhere() -> None:
 def test_a_launch_within_its_model_time_is_let_alone() -> None:
     program = build_for([PLANTED / "hangs.cu"], list(BOARDS))
     outcome = warpath("run", "--model-timeout", "1ms", program, "--", "flags_crossed", "good")
-    assert (outcome.stdout, outcome.code) == ("launch 0\nsync 0\n", 0)
+    assert (outcome.stdout, outcome.code) == ("launch 0\nsync 0\nfree 0\n", 0)
 
 
 def test_model_time_needs_the_clock() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from warpath.check import xid
 from warpath.check.callstack import Frames
 from warpath.check.history import KIND_NAMES, History, Record
+from warpath.container.demangle import demangle
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
 from warpath.driver.context import Driver
 from warpath.frontend.launch import Launch
@@ -98,6 +99,18 @@ class Describer:
         """`file.cu:12`, or nothing when the program has no line table."""
         spot = self.spot(launch, {"pc": pc})
         return f"{spot.file.rsplit('/', 1)[-1]}:{spot.line}" if spot.line else ""
+
+    def owner(self, va: int) -> str:
+        """What lies at an address of global memory: `locks+0x4`, or a byte of an allocation; "" when unknown."""
+        for module in self._driver.modules:
+            for variable in module.variables():
+                if 0 <= va - variable.va < variable.size and not variable.is_constant:
+                    offset = va - variable.va
+                    return demangle(variable.name) + (f"+{offset:#x}" if offset else "")
+        near = self._history.nearest(va)
+        if near is None or near.distance(va) != 0:
+            return ""
+        return f"byte {va - near.va:,} of the {near.size:,} allocated by {self.call(near.made, near.made_in)}"
 
     def fault(
         self,

@@ -23,12 +23,22 @@ _STATES = {
 
 
 class Story:
-    """Tells a graph of waits. `where` names the source line of a pc ("" when there is none), `text` its SASS."""
+    """Tells a graph of waits. `where` names the source line of a pc, `owner` what lies at an address ("" when there
+    is none); `executed` counts by instruction.
+    """
 
-    def __init__(self, waits: Waits, grid: Any, where: Callable[[int], str], executed: Sequence[int]) -> None:
+    def __init__(
+        self,
+        waits: Waits,
+        grid: Any,
+        where: Callable[[int], str],
+        owner: Callable[[int], str],
+        executed: Sequence[int],
+    ) -> None:
         self._waits = waits
         self._grid = grid
         self._where = where
+        self._owner = owner
         self._executed = executed
 
     def lines(self) -> list[str]:
@@ -62,7 +72,7 @@ class Story:
             loop=[loop[0], loop[-1]] if loop else [],
             trips=self._trips(node.spin) if node.spin else 0,
             constant=bool(node.spin and node.spin["constant"]),
-            words=[_word_name(poll) for poll in polls],
+            words=[self._word_name(poll) for poll in polls],
             waits_for=[_who(other) for other in node.waits_for[:_MOST]],
         )
 
@@ -164,7 +174,7 @@ class Story:
         poll = word.poll
         readers = "; ".join(_who(node) for node in word.readers[:3]) + _more(len(word.readers) - 3)
         lines = [
-            f"The {poll['size']} bytes at {_word_name(poll)} are read over and over at {self._at(poll['pc'])} by "
+            f"The {poll['size']} bytes at {self._word_name(poll)} are read over and over at {self._at(poll['pc'])} by "
             f"{readers}; they hold {poll['value']:#x}."
         ]
         holder = word.holder
@@ -176,6 +186,13 @@ class Story:
             if not would and holder is None:
                 lines.append("No thread that is left would write them, if it could go on.")
         return lines
+
+    def _word_name(self, poll: Mapping[str, Any]) -> str:
+        """`0x6b5a00001d04 in global memory (locks+0x4)`, `0x10 in shared memory of block (0,0,0)`."""
+        if poll["home"] is not None:
+            return f"{poll['address']:#x} in shared memory of block {_triple(poll['home'])}"
+        owner = self._owner(poll["address"])
+        return f"{poll['address']:#x} in global memory{f' ({owner})' if owner else ''}"
 
     def _holder(self, writer: Writer) -> str:
         who = f"thread {_triple(writer.record['thread'])} of block {_triple(writer.record['block'])}"
@@ -267,10 +284,3 @@ def _who(node: Node) -> str:
         some = ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
         named = f"thread{'' if len(numbers) == 1 else 's'} {some}"
     return f"warp {node.warp} of block {_triple(node.block)}, {named}"
-
-
-def _word_name(poll: Mapping[str, Any]) -> str:
-    """`0x7f0000000000 in global memory`, `0x10 in shared memory of block (0,0,0)`."""
-    if poll["home"] is None:
-        return f"{poll['address']:#x} in global memory"
-    return f"{poll['address']:#x} in shared memory of block {_triple(poll['home'])}"

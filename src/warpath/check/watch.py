@@ -270,7 +270,9 @@ class Watch:
     def _stuck(self, launch: Launch, grid: Any) -> hang.Story:
         executed = memoryview(grid.counters["executed"]).cast("Q").tolist()
         graph = waits.read(grid.groups(), self._core.probe_hang(grid))
-        return hang.Story(graph, grid, lambda pc: self._describe.where(launch, pc), executed)
+        return hang.Story(
+            graph, grid, lambda pc: self._describe.where(launch, pc), self._describe.owner, executed
+        )
 
 
 class _CallNames(Mapping[int, str]):

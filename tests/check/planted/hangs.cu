@@ -94,4 +94,5 @@ int main(int argc, char** argv) {
   printf("launch %d\n", int(cudaGetLastError()));
   fflush(stdout);
   printf("sync %d\n", int(cudaDeviceSynchronize()));
+  printf("free %d\n", int(cudaFree(out)));
 }

@@ -89,8 +89,17 @@ static int cut(unsigned seed, unsigned version, int connections) {
   unsigned long long image = 14695981039346656037u;
   const auto* bytes = reinterpret_cast<const unsigned char*>(getauxval(AT_RANDOM));
   for (int i = 0; i < 16; ++i) image = (image ^ bytes[i]) * 1099511628211u;
-  const char* calls[] = {"cudaMalloc", "cudaMemcpy", "cudaGetDeviceCount", "cudaFree", "cudaLaunchKernel"};
   int* p = device<int>(64);
+  unsigned long long room = 0;
+  const auto to = reinterpret_cast<unsigned long long>(&room), from = reinterpret_cast<unsigned long long>(p);
+  const struct {
+    const char* name;
+    unsigned count;
+    unsigned long long words[4];
+  } calls[] = {{"cudaMalloc", 2, {to, 64}},         {"cudaMemcpy", 4, {to, from, 8, cudaMemcpyDeviceToHost}},
+               {"cudaGetDeviceCount", 1, {to}},     {"cudaMallocHost", 2, {to, 64}},
+               {"cudaMemcpy", 4, {from, to, 8, cudaMemcpyHostToDevice}}, {"cudaFree", 1, {to}},
+               {"cudaStreamCreate", 1, {to}},       {"cudaDeviceSynchronize", 0, {}}};
   for (int i = 0; i < connections; ++i) {
     const int fd = dial();
     if (fd < 0) return 3;
@@ -99,12 +108,11 @@ static int cut(unsigned seed, unsigned version, int connections) {
     put(hello, words, sizeof words);
     put(hello, &image, sizeof image);
     hello = framed(1, hello);
-    const char* name = calls[random() % 5];
-    const unsigned counts[2] = {4, unsigned(strlen(name))};
-    const unsigned long long arguments[4] = {reinterpret_cast<unsigned long long>(&image), 64, random(), 0};
+    const auto& chosen = calls[random() % (sizeof calls / sizeof *calls)];
+    const unsigned counts[2] = {chosen.count, unsigned(strlen(chosen.name))};
     put(call, counts, sizeof counts);
-    put(call, arguments, sizeof arguments);
-    put(call, name, strlen(name));
+    put(call, chosen.words, chosen.count * sizeof *chosen.words);
+    put(call, chosen.name, strlen(chosen.name));
     call = framed(2, call);
     if (random() % 2) call.resize(random() % call.size());
     send(fd, hello.data(), hello.size(), MSG_NOSIGNAL);
@@ -117,6 +125,7 @@ static int cut(unsigned seed, unsigned version, int connections) {
     }
     close(fd);
   }
+  check(cudaMemset(p, 0, 64 * sizeof *p), "memset");
   add<<<1, 64>>>(p);
   wait("after the cuts");
   int got[64];
