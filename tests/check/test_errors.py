@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,9 @@ from warpath.toolchain.locate import Tools
 GENERATIONS = [75, 89, 90, 120]
 STICKY = "peek 0\nget 0\nsync {0}\npeek {0}\nget {0}\nget {0}\nfree {0}\n"
 FINE = STICKY.format(0)
+RECORD = json.loads(
+    (Path(__file__).resolve().parents[1] / "data" / "check" / "h200_sanitizer.json").read_text()
+)
 NO_INSTRUCTION = 0xFFF  # bits 11:0 of an instruction are its opcode
 
 
@@ -73,3 +78,13 @@ def test_98_a_host_function_is_no_kernel() -> None:
     assert outcome.stdout == "call 98\npeek 98\nget 98\nsync 0\npeek 0\nget 0\nget 0\nfree 0\n"
     assert "no kernel is registered at" in outcome.stderr
     assert run(89, "function", "1").stdout == "call 0\n" + FINE
+
+
+# Recorded by record.py; what a deep recursion does is D26 of docs/deviations.md.
+@pytest.mark.parametrize("real", RECORD.get("errors", []), ids=lambda real: "-".join(real["arguments"]))
+def test_an_h200_answers_the_same(real: dict[str, Any], tools: Tools, tmp_path: Path) -> None:
+    kind, argument = real["arguments"]
+    if kind == "recursion" and argument != "2":
+        pytest.skip("D26")
+    given = patched(tools, 90, tmp_path, broken=argument == "broken") if kind == "module" else argument
+    assert run(90, kind, given).stdout == real["stdout"]
