@@ -7,6 +7,7 @@ from typing import Any
 
 from warpath.check import xid
 from warpath.check.callstack import Frames
+from warpath.check.heap import Heap
 from warpath.check.history import KIND_NAMES, History, Record
 from warpath.container.demangle import demangle
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
@@ -55,7 +56,7 @@ class Describer:
     """Names things of one driver's program."""
 
     def __init__(self, driver: Driver, history: History, calls: Mapping[int, str]) -> None:
-        self.codes: dict[int, int] = {}  # of launches, by index: the program address
+        self.heap = Heap(self._spot)
         self._driver = driver
         self._history = history
         self._calls = calls
@@ -249,7 +250,7 @@ class Describer:
         if kind in _SYNC:
             return self._sync(launch, kind, site, other, record)
         if kind in _HEAP:
-            return self._heap(launch, kind, site, record)
+            return self._in_heap(launch, kind, site, record)
         space = str(record["space"])
         address, size = int(record["address"]), int(record["size"])
         if kind == "uninitialized_read":
@@ -263,52 +264,17 @@ class Describer:
         return self._finding(launch, site, tool, kind, title, address=address, size=size, space=space,
                              details=details, notes=notes, count=int(record["count"]))  # fmt: skip
 
-    def _heap(self, launch: Launch, kind: str, site: FaultSite, record: Mapping[str, Any]) -> Fault:
+    def _in_heap(self, launch: Launch, kind: str, site: FaultSite, record: Mapping[str, Any]) -> Fault:
         """An access to the device heap outside every block that malloc() handed out and nobody has freed."""
-        address, size = int(record["address"]), int(record["size"])
-        block: dict[str, Any] | None = record["heap"]
-        info = None
-        if block is not None:
-            if kind == "heap_out_of_bounds":  # the block may have been freed since
-                block["freed"] = None
-            info = AllocationInfo(address=block["address"], size=block["size"], kind="device heap",
-                                  offset=address - block["address"], allocated_by=self._heap_site(block["made"]),
-                                  freed_by=self._heap_site(block["freed"]) if block["freed"] else "")  # fmt: skip
-        notes = self.heap_block(block, address)
+        address, size, block = int(record["address"]), int(record["size"]), record["heap"]
+        if kind == "heap_out_of_bounds" and block:  # it may have been freed since
+            block = {**block, "freed": None}
+        notes = self.heap.lines(block, address)
         notes.append("Hardware lets it pass: the whole heap is mapped, so no error is reported there.")
         return self._finding(launch, site, "memcheck", kind, f"Invalid __global__ {site.access} of size {size} bytes",
-                             address=address, size=size, space="global", notes=notes, allocation=info,
+                             address=address, size=size, space="global", notes=notes, count=int(record["count"]),
                              details=[f"Access at {address:#x} is out of bounds"],
-                             count=int(record["count"]))  # fmt: skip
-
-    def _heap_site(self, site: Mapping[str, Any]) -> str:
-        """`thread (1,0,0) in block (0,0,0) of launch 2 at f(int *)+0x90 in file.cu:12`."""
-        spot = self._spot(self.codes[site["launch"]], site)
-        return f"{spot.who} of launch {site['launch']} at {spot.where}"
-
-    def heap_block(self, block: Mapping[str, Any] | None, address: int) -> list[str]:
-        """Lines on the block of the device heap that is closest to `address`."""
-        if block is None:
-            return ["The address lies in the device heap, of which malloc() has handed out nothing."]
-        distance = address - block["address"]
-        lines = [
-            f"{block['size']:,} bytes of the device heap at {block['address']:#x}, allocated by "
-            f"{self._heap_site(block['made'])}; the address is at its start {distance:+#x}."
-        ]
-        if block["freed"]:
-            lines.append(f"Freed by {self._heap_site(block['freed'])}.")
-        return lines
-
-    def heap_leak(self, block: Mapping[str, Any]) -> Fault:
-        """A block of the device heap that was never freed."""
-        return Fault(
-            tool="memcheck",
-            kind="device_leak",
-            title=f"Leaked {block['size']:,} bytes at {block['address']:#x} on the device heap",
-            address=block["address"],
-            size=block["size"],
-            notes=[f"Allocated by {self._heap_site(block['made'])}, never freed."],
-        )
+                             allocation=self.heap.info(block, address))  # fmt: skip
 
     def _race(
         self, launch: Launch, kind: str, site: FaultSite, other: FaultSite, record: Mapping[str, Any]

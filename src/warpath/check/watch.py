@@ -120,7 +120,7 @@ class Watch:
         if self._checker is not None:
             self._checker.name_masks(self._masks(launch))
             self._checker.name_launch(launch.index)
-            self._describe.codes[launch.index] = launch.work.program_va
+            self._describe.heap.codes[launch.index] = launch.work.program_va
             grid.watch(self._checker)
 
     def on_step(self, launch: Launch, grid: Any) -> None:
@@ -172,7 +172,7 @@ class Watch:
         """On the block that a wrong device-side free() meant."""
         if self._checker is None or fault["kind"] not in DEVICE_FREES:
             return []
-        return self._describe.heap_block(self._checker.heap_block(fault["address"]), fault["address"])
+        return self._describe.heap.lines(self._checker.heap_block(fault["address"]), fault["address"])
 
     def _is_ours(self, fault: Mapping[str, Any]) -> bool:
         """Whether the model's limits caused the fault; the run then ends with a line that says which."""
@@ -203,7 +203,7 @@ class Watch:
             ):
                 self._add(self._bad_free(record.call, record.index, record.args[0]))
         for block in self._checker.heap_leaks() if self._leaks else ():
-            self._add(self._describe.heap_leak(block))
+            self._add(self._describe.heap.leak(block))
         for block in self.history.live() if self._leaks else ():
             self._add(
                 Fault(
