@@ -77,6 +77,8 @@ EXPECTED = {
     "lock_order": ["in global memory (locks+0x4)", "in global memory (locks) are read",
                    "its holder is thread (0,0,0) of block (0,0,0)", "its holder is thread (0,0,0) of block (1,0,0)",
                    "Deadlock, each waits for the next:"],
+    "lock_crowd": ["its holder is thread (0,0,0) of block (99,0,0)",
+                   "its holder is thread (0,0,0) of block (98,0,0)", "Deadlock, each waits for the next:"],
     "lock_over_barrier": ["1 of 2 threads have come to barrier 0 (warps 0)",
                           "its holder is thread (0,0,0) of block (0,0,0)",
                           "it is now in warp 0 of block (0,0,0), thread 0 (waits at",

@@ -9,10 +9,9 @@
 namespace warpath {
 namespace {
 
-constexpr u32 kLook = 20000;         // instructions that a spinning warp is looked at for
-constexpr u32 kTry = 20000;          // instructions that a group is run on for
-constexpr i64 kBudget = 20'000'000;  // of all trials together: about a second
-constexpr u64 kComparedTrips = 64;   // trips of which the registers are compared
+constexpr u32 kLook = 20000;        // instructions that a spinning warp is looked at for
+constexpr u32 kTry = 20000;         // instructions that a group is run on for
+constexpr u64 kComparedTrips = 64;  // trips of which the registers are compared
 constexpr std::size_t kMostPolls = 4096;
 constexpr std::size_t kMostWarps = 256;  // that are looked at
 constexpr u32 kMostAlike = 8;            // of them at one place
@@ -27,6 +26,13 @@ u64 load(const u8* from, u32 size) {
   return value;
 }
 
+// What a copy of the CTA takes, in instructions that could be tried meanwhile.
+i64 cost(const Cta& cta) {
+  constexpr std::size_t kBytesPerInstruction = 256;
+  const std::size_t bytes = cta.rows.size() * sizeof(Row) + cta.shared.size() + cta.local.size();
+  return static_cast<i64>(bytes / kBytesPerInstruction);
+}
+
 }  // namespace
 
 HangProbe::HangProbe(Grid& grid) : grid_(grid), memory_(grid.memory()) {
@@ -39,24 +45,23 @@ HangProbe::HangProbe(Grid& grid) : grid_(grid), memory_(grid.memory()) {
 }
 
 void HangProbe::run() {
-  budget_ = kBudget;
   groups_ = grid_.groups();
   std::map<u32, u32> alike;  // by place
-  std::size_t looked_at = 0;
   for (const Cta* cta : grid_.residents()) {
     for (const Warp& warp : cta->warps) {
       if ((warp.active | warp.ready) == 0) continue;
       const u32 place = warp.active != 0 ? warp.pc : warp.lane_pc[lowest_lane(warp.ready)];
-      if (++alike[place] > kMostAlike || ++looked_at > kMostWarps) continue;
-      spin(*cta, warp);
+      if (++alike[place] <= kMostAlike) spin(*cta, warp);
     }
   }
-  for (const Spin& spin : spins_) {
-    for (const Poll& poll : spin.polls) wanted_.emplace(poll.word, 0);
+  // Who holds what these wait for may wait for something else.
+  for (std::size_t next = 0; next < spins_.size(); ++next) {
+    const std::vector<Poll> polls = spins_[next].polls;
+    for (const Poll& poll : polls) want(poll.word);
   }
   if (wanted_.empty()) return;
-  add_holders();
   looking_ = false;
+  budget_ = kBudget;
   run_unstarted();
   auto group = groups_.begin();
   for (const Cta* cta : grid_.residents()) {
@@ -77,7 +82,10 @@ Warp& HangProbe::adopt(Cta& cta, u32 id) {
 }
 
 void HangProbe::spin(const Cta& original, const Warp& of) {
+  if ((of.active | of.ready) == 0 || seen_.size() >= kMostWarps || budget_ <= 0) return;
+  if (!seen_.emplace(original.index, of.id).second) return;
   Cta cta(original);
+  budget_ -= cost(cta);
   Warp& warp = adopt(cta, of.id);
   const Instr* code = grid_.program().instructions();
   looking_ = true;
@@ -184,12 +192,14 @@ void HangProbe::put_back() {
 
 // ---- who wrote them, and who would ----
 
-void HangProbe::add_holders() {
-  for (const auto& [word, writers] : wanted_) {
-    const Swap* swap = grid_.last_swap(word.home, word.address);
-    if (swap == nullptr) continue;
-    Writer writer{word, swap->cta, swap->warp, swap->lane, swap->index, swap->value, true, true};
-    writers_.push_back(writer);
+// Its holder is looked at, too.
+void HangProbe::want(const Word& word) {
+  if (!wanted_.emplace(word, 0).second) return;
+  const Swap* swap = grid_.last_swap(word.home, word.address);
+  if (swap == nullptr) return;
+  writers_.push_back({word, swap->cta, swap->warp, swap->lane, swap->index, swap->value, true, true});
+  for (const Cta* cta : grid_.residents()) {
+    if (cta->index == swap->cta) spin(*cta, cta->warps[swap->warp]);
   }
 }
 
@@ -254,6 +264,7 @@ bool HangProbe::advance(Warp& warp) {
 // is waited for.
 void HangProbe::run_free(const Cta& original, const GroupState& group, u32 pc) {
   Cta cta(original);
+  budget_ -= cost(cta);
   cta.live = static_cast<u32>(__builtin_popcount(group.mask));
   cta.barriers.fill(CtaBarrier{});
   Warp& warp = adopt(cta, group.warp);

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -56,6 +57,8 @@ struct Writer {
 
 class HangProbe {
  public:
+  static constexpr i64 kBudget = 20'000'000;  // instructions of all looks, and of all trials: a second each
+
   explicit HangProbe(Grid& grid);
   HangProbe(const HangProbe&) = delete;
   HangProbe& operator=(const HangProbe&) = delete;
@@ -86,7 +89,7 @@ class HangProbe {
   void spin(const Cta& cta, const Warp& original);
   void note_trip(const Warp& warp, u32 head);
   void collect(const Warp& original, const Cta& cta);
-  void add_holders();
+  void want(const Word& word);
   void go_on(const Cta& cta, const GroupState& group);
   std::vector<u32> exits(const Spin& spin) const;
   void run_free(const Cta& cta, const GroupState& group, u32 pc);
@@ -103,8 +106,9 @@ class HangProbe {
   Warp* warp_ = nullptr;  // whose instruction is tried
   bool looking_ = true;   // which words are read; else, who writes them
   bool started_ = true;
-  i64 budget_ = 0;                  // instructions left for all trials
-  std::vector<GroupState> groups_;  // of the grid, by CTA
+  i64 budget_ = kBudget;                // instructions left
+  std::set<std::pair<u64, u32>> seen_;  // (CTA, warp) that were looked at
+  std::vector<GroupState> groups_;      // of the grid, by CTA
   std::vector<Undo> undo_;
   std::map<PollKey, Poll> polls_;  // of the warp that is looked at
   std::map<u32, Trip> trips_;      // by loop head

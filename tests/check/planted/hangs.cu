@@ -29,6 +29,25 @@ template <bool kBad> __global__ void lock_order(int* out) {
   give(&locks[1 - first]);
   give(&locks[first]);
 }
+// The same by the last two blocks of many, while all others wait for one of the locks.
+template <bool kBad> __global__ void lock_crowd(int* out) {
+  if (threadIdx.x != 0) return;
+  const int rank = gridDim.x - 1 - blockIdx.x;  // 0 and 1 are the two
+  if (rank < 2) {
+    const int first = kBad ? rank : 0;
+    take(&locks[first]);
+    atomicAdd(&count, 1);
+    if (kBad) while (*(volatile int*)&count < 2) { }
+    take(&locks[1 - first]);
+    give(&locks[1 - first]);
+    give(&locks[first]);
+  } else {
+    while (*(volatile int*)&count < 2) { }
+    take(&locks[0]);
+    give(&locks[0]);
+  }
+  out[blockIdx.x] = 1;
+}
 // The holder goes to a barrier that the others never reach, as they wait for the lock.
 template <bool kBad> __global__ void lock_over_barrier(int* out) {
   if (threadIdx.x % 32 == 0) {
@@ -70,6 +89,7 @@ template <bool kBad> __global__ void flag_forgotten(int* out) {
 template <bool kBad> bool launch(const char* kind, int* out) {
   if (!strcmp(kind, "lock_kept")) lock_kept<kBad><<<2, 32>>>(out);
   else if (!strcmp(kind, "lock_order")) lock_order<kBad><<<2, 32>>>(out);
+  else if (!strcmp(kind, "lock_crowd")) lock_crowd<kBad><<<100, 32>>>(out);
   else if (!strcmp(kind, "lock_over_barrier")) lock_over_barrier<kBad><<<1, 64>>>(out);
   else if (!strcmp(kind, "grid_barrier")) {
     int device = 0, sms = 0, each = 0;
