@@ -6,6 +6,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <system_error>
+
 #include "check/bindings_check.hpp"
 #include "check/checker.hpp"
 #include "exec/fault.hpp"
@@ -163,6 +165,10 @@ nb::list groups(const Grid& grid) {
     row["pc"] = u64{group.index} * 16;
     row["text"] = grid.program().text(group.index);
     row["state"] = group.state;
+    row["missing"] = group.missing;
+    row["barrier"] = group.barrier;
+    row["arrived"] = group.arrived;
+    row["expected"] = group.expected;
     rows.append(row);
   }
   return rows;
@@ -389,6 +395,8 @@ NB_MODULE(_core, m) {
       instance.attr("address") = error.address;
       instance.attr("size") = error.size;
       PyErr_SetObject(access_error.ptr(), instance.ptr());
+    } catch (const std::system_error& error) {
+      PyErr_SetObject(PyExc_OSError, nb::make_tuple(error.code().value(), error.what()).ptr());
     }
   });
   bind_memory(m);

@@ -23,7 +23,7 @@ class Memory:
     def reserve(self, base: int, size: int, fd: int = -1) -> None:
         """Add a region, both numbers multiples of 2 MiB; with `fd`, a shared mapping of that file from its start.
 
-        ValueError when it overlaps another; OSError-like RuntimeError when the host refuses.
+        ValueError when it overlaps another; OSError when the host refuses.
         """
 
     def alloc(self, va: int, size: int, kind: int) -> None:
@@ -142,6 +142,10 @@ class Group(TypedDict):
     pc: int
     text: str
     state: str  # running, ready, convergence, warpsync, barrier
+    missing: int  # lanes of the warp that it waits for
+    barrier: int  # at a CTA barrier: its number, threads that have come, threads that complete it
+    arrived: int
+    expected: int
 
 class Grid:
     """A launch. Constant bank i is `const_banks[i]` as (address, size), size 0 where there is none.
@@ -214,7 +218,8 @@ class Grid:
         """The SM of each block in order, one little-endian u32 each."""
 
 class Checker:
-    """Watches grids: races, misused barriers and masks, reads of what nobody wrote, constants out of range.
+    """Watches grids: races, misused barriers and masks, reads of what nobody wrote; with `memcheck` constants out of
+    range and the device heap.
 
     What has been written to device memory is followed from its construction on, which must come before the first
     allocation.
@@ -226,19 +231,38 @@ class Checker:
         races: bool = False,
         sync: bool = False,
         initialized: bool = False,
-        constants: bool = False,
+        memcheck: bool = False,
     ) -> None: ...
     def name_masks(self, masks: Sequence[tuple[int, int]]) -> None:
         """(instruction index, register) of *_sync functions and their masks, for the next grid."""
 
+    def name_launch(self, number: int) -> None:
+        """The launch that the next grid is, as sites of heap blocks name it."""
+
+    def heap_block(self, address: int) -> dict[str, Any] | None:
+        """The block of the device heap closest to an address: address, size, made and freed (launch, pc, block,
+        thread; freed is None while it lives).
+        """
+
+    def heap_leaks(self) -> list[dict[str, Any]]:
+        """Blocks of the device heap that live."""
+
     def findings(self, grid: Grid) -> list[dict[str, Any]]:
         """What was found in the grid that was watched last: kind, space, site and other (as in Fault), address, size,
-        count, mask, and pairs of warps.
+        count, mask, pairs of warps, and for the device heap the block next to it.
         """
 
     @property
     def complete(self) -> bool:
         """False when a grid touched more memory than the race check follows."""
+
+def probe_hang(grid: Grid) -> dict[str, list[dict[str, Any]]]:
+    """Who waits for whom in a grid that was stopped; it runs copies of its warps on and leaves the grid as it is.
+
+    `spins`: groups that run in circles (block, warp, mask, loop, trips seen, whether registers stay `constant`, which
+    `changes`, and `polls`: space, home, address, size, value, pc, mask). `writers` of the polled words: block, warp,
+    lane, thread, pc, `swapped` (it did, storing `value`; else it would if it could go on), `started`.
+    """
 
 STALLS: tuple[str, ...]
 """Stall reasons in the order of the rows of `TimedGrid.result()["instructions"]["stalls"]`."""
@@ -267,6 +291,13 @@ class TimedGrid:
 
     def step(self, budget: int, threads: int = 1) -> str:
         """Run about `budget` warp instructions: `running`, `done` or `fault`. Same results for any `threads`."""
+
+    @property
+    def now(self) -> int:
+        """Cycles since the launch began."""
+
+    def pause_at(self, cycle: int) -> None:
+        """The next step ends at that cycle at the latest."""
 
     def result(self) -> dict[str, Any]:
         """What has been measured: cycles, stalls by reason, counts of L1, shared memory, L2 and DRAM.

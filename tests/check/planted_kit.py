@@ -13,11 +13,11 @@ from typing import Any
 from tests.smoke.programs import BOARDS, build_for, warpath
 
 PLANTED = Path(__file__).parent / "planted"
-SILENT = ("memory", "races", "sync_init")  # programs whose kernels all run to their end
+SILENT = ("memory", "heap", "races", "sync_init")  # programs whose kernels all run to their end
 FATAL = [
     *(("shared", width) for width in ("1", "2", "4", "8", "16")),
     *(("misaligned", width) for width in ("2", "4", "8", "16")),
-    *((kind, "0") for kind in ("host", "null", "far", "local", "trap")),
+    *((kind, "0") for kind in ("host", "null", "far", "local", "trap", "double_free", "invalid_free")),
 ]
 FATAL_KINDS = {
     "shared": "shared_out_of_range",
@@ -27,6 +27,8 @@ FATAL_KINDS = {
     "far": "illegal_address",
     "local": "stack_overflow local_out_of_range illegal_address",
     "trap": "trap",
+    "double_free": "device_double_free",
+    "invalid_free": "device_invalid_free",
 }
 _BAD = re.compile(r"\btrue>")
 

@@ -1,4 +1,5 @@
-"""Run on a machine with a GPU: the planted programs under compute-sanitizer, its findings written as JSON.
+"""Run on a machine with a GPU: the planted programs under compute-sanitizer, its findings written as JSON; and
+programs with errors that few see, by themselves: what each of their calls returned.
 
     python tests/check/record.py OUT.json
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -21,9 +23,10 @@ LIMIT = 25  # seconds a run
 FATAL = [("shared", w) for w in ("1", "2", "4", "8", "16")] + [
     ("misaligned", w) for w in ("2", "4", "8", "16")
 ]
-FATAL += [(kind, "0") for kind in ("host", "null", "far", "local", "trap")]
+FATAL += [(kind, "0") for kind in ("host", "null", "far", "local", "trap", "double_free", "invalid_free")]
 RUNS = [
     ("memory", "memcheck", []),
+    ("heap", "memcheck", []),
     ("races", "racecheck", []),
     ("races", "memcheck", []),
     ("sync_init", "initcheck", ["barriers"]),
@@ -71,6 +74,52 @@ def sanitize(program: Path, tool: str, arguments: list[str]) -> dict[str, object
     }
 
 
+ERRORS = [
+    *((kind, number) for kind in ("atomic", "reduction") for number in ("1", "9")),
+    *(("recursion", depth) for depth in ("2", "1000", "100000")),
+    ("function", "0"),
+    ("function", "1"),
+    ("module", "broken"),
+    ("module", "healthy"),
+]
+NO_INSTRUCTION = 0xFFF  # bits 11:0 of an instruction are its opcode
+
+
+def section(image: bytes, name: str) -> int:
+    """File offset of a section of a 64-bit ELF file."""
+    (table,) = struct.unpack_from("<Q", image, 0x28)
+    size, count, names = struct.unpack_from("<HHH", image, 0x3A)
+    headers = [struct.unpack_from("<IIQQQQ", image, table + i * size) for i in range(count)]
+    text = headers[names][4]
+    return next(h[4] for h in headers if image[text + h[0] :].split(b"\0", 1)[0] == name.encode())
+
+
+def cubin(folder: Path, kind: str) -> Path:
+    """A cubin whose kernel `broken` begins with bytes that are no instruction, or is as it should be."""
+    source, out = folder / "broken.cu", folder / f"{kind}.cubin"
+    source.write_text('extern "C" __global__ void broken(int* p) { p[threadIdx.x] += 1; }\n')
+    subprocess.run(["nvcc", "-cubin", "-arch=sm_90", source, "-o", out], check=True)
+    image = bytearray(out.read_bytes())
+    if kind == "broken":
+        at = section(bytes(image), ".text.broken")
+        first = int.from_bytes(image[at : at + 2], "little") | NO_INSTRUCTION
+        image[at : at + 2] = first.to_bytes(2, "little")
+        out.write_bytes(image)
+    return out
+
+
+def errors(folder: Path) -> list[dict[str, object]]:
+    """What the calls of `errors.cu` return on this machine."""
+    program = folder / "errors"
+    subprocess.run([*NVCC, PLANTED / "errors.cu", "-lcuda", "-o", program], check=True)
+    found: list[dict[str, object]] = []
+    for kind, argument in ERRORS:
+        given = str(cubin(folder, argument)) if kind == "module" else argument
+        done = subprocess.run([program, kind, given], capture_output=True, text=True, timeout=LIMIT)
+        found.append({"arguments": [kind, argument], "exit": done.returncode, "stdout": done.stdout})
+    return found
+
+
 def main() -> int:
     """Build, run, write."""
     with tempfile.TemporaryDirectory() as folder:
@@ -92,8 +141,11 @@ def main() -> int:
         for build in builds.values():
             build.wait()
         results = [sanitize(Path(folder) / name, tool, arguments) for name, tool, arguments in RUNS]
+        native = errors(Path(folder))
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True).stdout
-    Path(sys.argv[1]).write_text(json.dumps({"version": version.strip(), "runs": results}, indent=1) + "\n")
+    Path(sys.argv[1]).write_text(
+        json.dumps({"version": version.strip(), "runs": results, "errors": native}, indent=1) + "\n"
+    )
     return 0
 
 

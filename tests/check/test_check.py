@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -90,37 +89,6 @@ def test_refused_launches_come_with_the_arithmetic(case: str, words: tuple[str, 
     outcome = run("run", case, 89, "-q")
     for word in words:
         assert word in outcome.stderr
-
-
-# From sm_100 on the compiler computes the trip count, and the loop ends.
-@pytest.mark.parametrize("generation", [75, 80, 89])
-def test_a_loop_that_never_ends_is_stopped_and_shown(generation: int) -> None:
-    outcome = run("run", "c38_infinite_loop", generation, "-q", "--timeout", "1")
-    assert outcome.stdout == "launch: no error\nsync: 702 the launch timed out and was terminated\n"
-    assert "thread (13,0,0)" in outcome.stderr
-    assert "The loop at 0x" in outcome.stderr
-
-
-@pytest.mark.parametrize("generation", [75, 89, 120])
-def test_a_deadlock_shows_who_waits_for_whom(generation: int) -> None:
-    outcome = run("run", "c39_divergent_barrier_deadlock", generation, "-q", "--instructions", "2000000")
-    assert outcome.stdout == "launch: no error\nsync: 702 the launch timed out and was terminated\n"
-    assert "1 of 2 warps have come to the barrier (warps 0); they wait for warp 1" in outcome.stderr
-    assert "It reads LDS" in outcome.stderr
-
-
-def test_no_progress_is_reported_at_once(tmp_path: Path) -> None:
-    source = tmp_path / "stuck.cu"
-    source.write_text(
-        "#include <cstdio>\n#include <cuda_runtime.h>\n"
-        '__global__ void k() { asm volatile("bar.sync 1, 96;"); }\n'
-        'int main() { k<<<1, 64>>>(); printf("%d\\n", cudaDeviceSynchronize()); }\n'
-    )
-    began = time.monotonic()
-    outcome = warpath("run", "-q", source)
-    assert time.monotonic() - began < 30
-    assert outcome.stdout == "702\n"
-    assert "wait at a block barrier" in outcome.stderr
 
 
 def test_only_the_tools_asked_for(tmp_path: Path) -> None:

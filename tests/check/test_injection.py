@@ -10,6 +10,7 @@ import pytest
 
 from tests.check.planted_kit import PLANTED
 from tests.smoke.programs import build_for, warpath
+from warpath.host import protocol
 
 STEPS = 12
 DESCRIPTORS = Path("/proc/self/fd")
@@ -45,6 +46,22 @@ def test_noise_on_the_socket(program: Path, seed: int) -> None:
     outcome = warpath("run", "-q", program, "--", "noise", str(seed))
     assert (outcome.stdout, outcome.code) == ("1 devices\n", 0), outcome.stderr[-2000:]
     assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_connections_that_end_in_the_middle(program: Path, seed: int) -> None:
+    outcome = warpath("run", "-q", program, "--", "cut", str(seed), str(protocol.VERSION))
+    assert (outcome.stdout, outcome.code) == ("1 of 100\n", 0), outcome.stderr[-2000:]
+    assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.parametrize("limit", ["-f 1000", "-v 3000000"])
+def test_a_machine_without_room_for_the_model(program: Path, limit: str) -> None:
+    command = f"ulimit {limit}; exec {sys.executable} -m warpath run -q {program} -- steps 99"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("warpath: this machine refuses the model's memory")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_memory_exhausted(program: Path) -> None:

@@ -15,6 +15,11 @@ _KINDS = {
     "store_before": "out_of_bounds",
     "atomic_past_end": "out_of_bounds",
     "use_after_free": "use_after_free",
+    "heap_store_past_end": "heap_out_of_bounds",
+    "heap_load_past_end": "heap_out_of_bounds",
+    "heap_use_after_free": "heap_use_after_free",
+    "pool_store_past_end": "out_of_bounds",
+    "pool_use_after_free": "use_after_free",
     "constant_past_end": "constant_out_of_range",
     "shared_read_after_write": "race_",
     "shared_write_after_read": "race_",
@@ -67,7 +72,7 @@ def test_what_ends_the_context(kind: str, width: str, generation: int, tmp_path:
     checked = check(PLANTED / "fatal.cu", generation, tmp_path / "report.json", kind, width)
     assert [fault["kind"] for fault in checked.faults][-1] in FATAL_KINDS[kind].split(), checked.stderr
     assert checked.faults[-1]["fatal"]
-    if kind not in ("trap", "local", "host", "null", "far"):
+    if kind in ("shared", "misaligned"):
         assert checked.faults[-1]["size"] == int(width)
 
 
@@ -81,6 +86,16 @@ def test_their_twins(kind: str, width: str, tmp_path: Path) -> None:
 def test_threads_that_leave_early_are_not_missing(generation: int, tmp_path: Path) -> None:
     checked = check(PLANTED / "early.cu", generation, tmp_path / "report.json")
     assert (checked.faults, checked.code) == ([], 0), checked.stderr
+
+
+def test_what_kernels_never_free(tmp_path: Path) -> None:
+    options = ["--leak-check"]
+    checked = check(PLANTED / "fatal.cu", 89, tmp_path / "bad.json", "kept", "0", options=options)
+    leaks = [fault for fault in checked.faults if fault["kind"] == "device_leak"]
+    assert [leak["size"] for leak in leaks] == [12] * 64
+    assert "allocated by thread (63,0,0) in block (0,0,0) of launch 0" in checked.stderr.lower()
+    healthy = check(PLANTED / "fatal.cu", 89, tmp_path / "good.json", "kept", "0", "good", options=options)
+    assert (healthy.faults, healthy.code) == ([], 0)
 
 
 def test_what_the_host_frees(tmp_path: Path) -> None:

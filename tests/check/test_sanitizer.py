@@ -16,6 +16,13 @@ RECORD = json.loads(
 )
 # compute-sanitizer takes one bar.sync for several counts or places as divergent; PTX allows it. It ended the context.
 FALSE_THERE = {"counts_differ<false>"}
+RECORDED = (
+    "shared",
+    "misaligned",
+    "host",
+    "null",
+    "far",
+)  # the rest has no title of its own there, or no record
 
 
 def recorded(program: str, tool: str, arguments: list[str] | None = None) -> dict[str, Any]:
@@ -60,7 +67,7 @@ def test_what_it_has_nothing_against_is_not_reported(tmp_path: Path) -> None:
     assert kernels(recorded("sync_init", "synccheck")) == FALSE_THERE
 
 
-@pytest.mark.parametrize(("kind", "width"), [case for case in FATAL if case[0] not in ("local", "trap")])
+@pytest.mark.parametrize(("kind", "width"), [case for case in FATAL if case[0] in RECORDED])
 def test_fatal_accesses_read_the_same(kind: str, width: str, tmp_path: Path) -> None:
     real = recorded("fatal", "memcheck", [kind, width])
     checked = check(PLANTED / "fatal.cu", 90, tmp_path / "report.json", kind, width)

@@ -41,6 +41,7 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
   CtaState& state = state_of(*warp_->cta);
   const bool races = (tools_ & kCheckRaces) != 0, initialized_too = (tools_ & kCheckInitialized) != 0;
   const bool strong = strong_[in.index], shared = space == Space::Shared;
+  const bool heap = !shared && watches_heap();
   const u32 warp = warp_->id, alignment = std::min(bytes, 8u) - 1;
   Mark now;
   now.stamp = {static_cast<u32>(state.block), warp * kLanes, state.order.warps[warp].known[warp]};
@@ -51,6 +52,7 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
     const LaneAccess one{in, space, lane, bytes, kind, address.v[lane]};
     if ((one.address & alignment) != 0) return;  // faults
     if (shared && !state.written.inside(static_cast<u32>(one.address), bytes)) return;
+    if (heap && heap_.is_outside(one.address, bytes)) return heap_access(one);
     if (races) {
       now.stamp.thread = warp * kLanes + lane;
       race(state, one, now);
@@ -60,6 +62,13 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
 }
 template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const Row&);
 template void Checker::access(const Instr&, Space, u32, u32, AccessKind, const Row64&);
+
+void Checker::heap_access(const LaneAccess& access) {
+  const HeapBlock* near = heap_.nearest(access.address);
+  const bool freed = near != nullptr && near->freed && access.address - near->base < near->size;
+  add(freed ? FindingKind::HeapUseAfterFree : FindingKind::HeapOutOfBounds, Space::Global,
+      site(access.in, access.lane, access.kind), {}, access.address, access.bytes, 0);
+}
 
 void Checker::initialized(CtaState& state, const LaneAccess& access) {
   const bool shared = access.space == Space::Shared;

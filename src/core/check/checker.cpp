@@ -9,7 +9,7 @@
 
 namespace warpath {
 
-Checker::Checker(Memory& memory, u32 tools) : memory_(memory), tools_(tools) {}
+Checker::Checker(Memory& memory, u32 tools) : memory_(memory), tools_(tools), heap_(memory) {}
 
 void Checker::begin(const Grid& grid) {
   grid_ = &grid;
@@ -47,7 +47,7 @@ void Checker::classify(const Instr& in) {
   if (name == "WARPSYNC") role = text.find(".ALL") == text.npos ? Role::WarpMask : Role::WarpSync;
   if (name == "MEMBAR") role = Role::Fence;
   if (name == "BAR") role = Role::Barrier;
-  if (name == "LDC" && (tools_ & kCheckConstants) != 0) role = Role::Constant;
+  if (name == "LDC" && (tools_ & kCheckMemory) != 0) role = Role::Constant;
 }
 
 // Atomics that shared memory does not have are loops that the compiler makes: a load, then compare-and-swap.
@@ -93,9 +93,26 @@ void Checker::note_collective(const Instr& end) {
   }
 }
 
-void Checker::allocated(u64 address, u64 size) {
+HeapSite Checker::heap_site(const Warp& warp, const Instr& in, u32 lane) const {
+  const Row* ids = grid_->thread_ids(warp.id);
+  const u32* block = warp.cta->id;
+  return {
+      launch_, in.index, {block[0], block[1], block[2]}, {ids[0].v[lane], ids[1].v[lane], ids[2].v[lane]}};
+}
+
+// Who had the block before does not matter.
+u64 Checker::heap_alloc(const Warp& warp, const Instr& in, u32 lane, u64 size) {
+  const bool watch = (tools_ & kCheckMemory) != 0;
+  const u64 address = watch ? heap_.allocate(size, heap_site(warp, in, lane)) : memory_.heap_alloc(size);
+  if (address == 0) return 0;
   cells_.clear(address, size);
   if ((tools_ & kCheckInitialized) != 0) written_.unmark(address, size);
+  return address;
+}
+
+HeapFree Checker::heap_free(const Warp& warp, const Instr& in, u32 lane, u64 address) {
+  if ((tools_ & kCheckMemory) != 0) return heap_.release(address, heap_site(warp, in, lane));
+  return memory_.heap_free(address) ? HeapFree::Done : HeapFree::NotABlock;
 }
 
 Checker::CtaState& Checker::state_of(const Cta& cta) {

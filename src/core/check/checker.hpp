@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "check/finding.hpp"
+#include "check/heap.hpp"
 #include "check/initialized.hpp"
 #include "check/shadow.hpp"
 #include "exec/state.hpp"
@@ -17,12 +18,11 @@
 namespace warpath {
 
 class Grid;
-class Memory;
 
 inline constexpr u32 kCheckRaces = 1u << 0;
 inline constexpr u32 kCheckSync = 1u << 1;
 inline constexpr u32 kCheckInitialized = 1u << 2;
-inline constexpr u32 kCheckConstants = 1u << 3;
+inline constexpr u32 kCheckMemory = 1u << 3;  // constants and the device heap: the rest needs no watching
 
 class Checker {
  public:
@@ -36,8 +36,12 @@ class Checker {
   // Instructions of *_sync functions and the register that holds the mask, by instruction index; for the next
   // grid.
   void name_masks(std::vector<std::pair<u32, u32>> masks) { masks_ = std::move(masks); }
-  // Device-side malloc() has handed out a block: who had it before does not matter.
-  void allocated(u64 address, u64 size);
+  // The launch that runs next, as findings about the device heap name it later on.
+  void name_launch(u64 number) { launch_ = number; }
+  // Device-side malloc() and free().
+  u64 heap_alloc(const Warp& warp, const Instr& in, u32 lane, u64 size);
+  HeapFree heap_free(const Warp& warp, const Instr& in, u32 lane, u64 address);
+  const HeapWatch& heap() const { return heap_; }
   // One instruction of the warp's group, as execute() does it, with all that the checks need around it.
   void step(Warp& warp, const Instr* code, InstrCount* counts);
   // A memory instruction's lanes, before it is carried out. Addresses are offsets in shared memory.
@@ -48,7 +52,10 @@ class Checker {
   // False when a grid touched more memory than the race check can follow.
   bool complete() const { return !cells_.full(); }
   WrittenMemory& written() { return written_; }
-  bool looks_at_accesses() const { return (tools_ & (kCheckRaces | kCheckInitialized)) != 0; }
+  bool looks_at_accesses() const {
+    return (tools_ & (kCheckRaces | kCheckInitialized)) != 0 || watches_heap();
+  }
+  bool watches_heap() const { return (tools_ & kCheckMemory) != 0 && memory_.has_heap(); }
 
  private:
   enum class Role : u8 { Plain, WarpSync, WarpMask, Fence, Barrier, Exit, Constant };
@@ -100,6 +107,7 @@ class Checker {
   void synchronize(CtaState& state, const LaneAccess& access);
   void overwrite(const LaneAccess& access, const Mark& before);
   void initialized(CtaState& state, const LaneAccess& access);
+  void heap_access(const LaneAccess& access);
   void settle_overwrites();
   void constant(const Instr& in, u32 mask);
   bool same_store(const Instr& in, u32 lane, u32 other) const;
@@ -115,6 +123,7 @@ class Checker {
   void add(FindingKind kind, Space space, const Site& site, const Site& other, u64 address, u32 size,
            u32 mask);
   Site site_of(const Mark& mark, AccessKind kind) const;
+  HeapSite heap_site(const Warp& warp, const Instr& in, u32 lane) const;
 
   Memory& memory_;
   const u32 tools_;
@@ -129,6 +138,8 @@ class Checker {
   GlobalCells cells_;
   SyncPoints points_;
   WrittenMemory written_;
+  HeapWatch heap_;
+  u64 launch_ = 0;
   std::unordered_map<const Cta*, CtaState> ctas_;
   const Cta* last_cta_ = nullptr;
   CtaState* last_state_ = nullptr;

@@ -21,6 +21,10 @@ const char* finding_name(FindingKind kind) {
       return "uninitialized_read";
     case FindingKind::ConstantOutOfRange:
       return "constant_out_of_range";
+    case FindingKind::HeapOutOfBounds:
+      return "heap_out_of_bounds";
+    case FindingKind::HeapUseAfterFree:
+      return "heap_use_after_free";
     case FindingKind::DivergentBarrier:
       return "divergent_barrier";
     case FindingKind::BarrierCount:

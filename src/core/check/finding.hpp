@@ -21,6 +21,8 @@ enum class FindingKind : u8 {
   RaceWriteAfterWrite,
   UninitializedRead,
   ConstantOutOfRange,
+  HeapOutOfBounds,  // in the device heap, but in no block that malloc() handed out
+  HeapUseAfterFree,
   DivergentBarrier,   // threads of one warp or block meet at different barrier instructions
   BarrierCount,       // thread counts that do not agree or are no whole warps
   BarrierExited,      // a barrier that only ended because threads it was to wait for had ended

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "check/checker.hpp"
+#include "check/hang_probe.hpp"
 #include "exec/run.hpp"
 #include "memory/memory.hpp"
 #include "sm/grid.hpp"
@@ -268,6 +269,7 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
   }
   if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
+  if (worker.probe != nullptr) worker.probe->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 
@@ -277,6 +279,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
   std::copy_n(offset.v, kLanes, worker.access.address);
   if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
+  if (worker.probe != nullptr) worker.probe->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
 

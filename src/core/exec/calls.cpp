@@ -223,20 +223,34 @@ void call_assertfail(const SystemCall& call, Warp& warp, const Instr& in, u32 ma
               "Assertion `" + read_string(warp, in, lane, argument64(warp, 0, lane)) + "` failed");
 }
 
-void call_malloc(Warp& warp, const Instr&, u32 mask) {
+void call_malloc(Warp& warp, const Instr& in, u32 mask) {
+  Checker* checker = warp.worker->checker;
   for_lanes(mask, [&](u32 lane) {
-    const u64 size = argument64(warp, 0, lane), address = warp.worker->memory->heap_alloc(size);
-    if (warp.worker->checker != nullptr && address != 0) warp.worker->checker->allocated(address, size);
-    set_result64(warp, lane, address);
+    const u64 size = argument64(warp, 0, lane);
+    set_result64(warp, lane,
+                 checker != nullptr ? checker->heap_alloc(warp, in, lane, size)
+                                    : warp.worker->memory->heap_alloc(size));
   });
 }
 
+// free() of what is no live block is undefined; the model stops there.
 void call_free(Warp& warp, const Instr& in, u32 mask) {
+  Checker* checker = warp.worker->checker;
   for_lanes(mask, [&](u32 lane) {
     const u64 address = argument64(warp, 0, lane);
-    if (address == 0 || warp.worker->memory->heap_free(address)) return;
-    raise_fault(FaultKind::Trap, in, lane, address, 0, AccessKind::None,
-                "free() of an address that malloc() did not return");
+    if (address == 0) return;
+    HeapFree freed = HeapFree::Done;
+    if (checker != nullptr) {
+      freed = checker->heap_free(warp, in, lane, address);
+    } else if (!warp.worker->memory->heap_free(address)) {
+      freed = HeapFree::NotABlock;
+    }
+    if (freed == HeapFree::Done) return;
+    const bool twice = freed == HeapFree::Twice;
+    raise_fault(twice ? FaultKind::DoubleFree : FaultKind::InvalidFree, in, lane, address, 0,
+                AccessKind::None,
+                twice ? "free() of a block that was freed before"
+                      : "free() of an address that malloc() did not return, or that was freed before");
   });
 }
 
@@ -255,6 +269,8 @@ std::optional<SystemCall> find_system_call(const Memory& memory, u64 address) {
 
 void perform(const SystemCall& call, Warp& warp, const Instr& in, u32 mask) {
   const std::string& name = call.name;
+  if (warp.worker->probe != nullptr)  // what is only tried must not be seen outside
+    raise_fault(FaultKind::Trap, in, lowest_lane(mask), "a system call");
   if (name == "vprintf") return call_vprintf(call, warp, in, mask);
   if (name == "__assertfail" || name == "__assert_fail") return call_assertfail(call, warp, in, mask);
   if (name == "malloc") return call_malloc(warp, in, mask);

@@ -19,7 +19,9 @@ enum class FaultKind : u8 {
   UnsupportedInstruction,  // an opcode or modifier that is not declared
   DeviceAssert,
   Trap,
-  Hang,  // every lane waits and nothing can release them
+  DoubleFree,   // device-side free() of a block that was freed before
+  InvalidFree,  // of anything else that malloc() has not returned
+  Hang,         // every lane waits and nothing can release them
 };
 
 const char* fault_name(FaultKind kind);

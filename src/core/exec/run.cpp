@@ -136,8 +136,9 @@ u64 run_warp(Worker& worker, Warp& warp, const Instr* code) {
   return executed;
 }
 
-void exec_illegal(Warp&, const Instr& in, u32 mask) {
-  raise_fault(FaultKind::IllegalInstruction, in, lowest_lane(mask), "the bytes here are no instruction");
+void exec_illegal(Warp& warp, const Instr& in, u32 mask) {
+  raise_fault(FaultKind::IllegalInstruction, in, lowest_lane(mask),
+              "the bytes here are no instruction: " + warp.worker->grid->program().raw_hex(in.index));
 }
 
 void exec_unsupported(Warp& warp, const Instr& in, u32 mask) {
@@ -178,6 +179,10 @@ const char* fault_name(FaultKind kind) {
       return "device_assert";
     case FaultKind::Trap:
       return "trap";
+    case FaultKind::DoubleFree:
+      return "device_double_free";
+    case FaultKind::InvalidFree:
+      return "device_invalid_free";
     case FaultKind::Hang:
       return "hang";
   }

@@ -6,6 +6,7 @@
 
 #include "exec/footprint.hpp"
 #include "exec/state.hpp"
+#include "exec/swaps.hpp"
 #include "ops/instr.hpp"
 #include "types.hpp"
 
@@ -13,6 +14,7 @@ namespace warpath {
 
 class Checker;  // check/checker.hpp
 class Grid;
+class HangProbe;  // check/hang_probe.hpp
 
 struct InstrCount {
   u64 executed = 0;    // warp instructions
@@ -58,7 +60,9 @@ struct Worker {
   bool keep_footprints = false;
   std::vector<AccessSlot> slots;  // by instruction index
   Access access;
+  LastSwaps swaps;
   Checker* checker = nullptr;  // who watches; null: nobody
+  HangProbe* probe = nullptr;  // runs a copy of a warp to see what it would do
   bool observe = false;        // fill `access` (and count) at every memory instruction
   bool alone = true;           // no other host thread runs this grid: atomics need no locked operations
   i64 slice = 0;               // length of the running slice

@@ -61,11 +61,13 @@ class Memory {
   void copy(u64 destination, u64 source, u64 size);
   std::vector<Allocation> allocations() const;
 
-  // The device-side malloc heap: part of a live allocation. Blocks are 16-byte aligned, first fit.
   // From now on `written` is told what is allocated and written from outside the grids.
   void track_writes(WrittenMemory* written) { written_ = written; }
 
+  // The device-side malloc heap: part of a live allocation. Blocks are 16-byte aligned, first fit.
   void set_heap(u64 base, u64 size);
+  bool has_heap() const { return heap_size_ != 0; }
+  bool in_heap(u64 address) const { return address - heap_base_ < heap_size_; }
   u64 heap_alloc(u64 size);     // 0 when full
   bool heap_free(u64 address);  // false when not a live block
 

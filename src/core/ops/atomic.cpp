@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "exec/access.hpp"
 #include "exec/operand.hpp"
@@ -225,14 +226,36 @@ void modify_lanes(u8* base, const Offset* offset, u32 mask, const LaneValues<typ
 }
 
 template <class Op>
+inline constexpr bool kSwaps = false;
+template <class T>
+inline constexpr bool kSwaps<CompareSwap<T>> = sizeof(T) <= 8;
+template <class T>
+inline constexpr bool kSwaps<Exchange<T>> = sizeof(T) <= 8;
+
+// Notes which lanes stored: all that exchange, and those whose comparison held.
+template <class Op, class Address>
+void note_swaps(Warp& warp, const Instr& in, u32 mask, u64 home, const Address& address,
+                const LaneValues<typename Op::Word>& a, const LaneValues<typename Op::Word>& b,
+                const LaneValues<typename Op::Word>& old) {
+  constexpr bool kCompares = std::is_same_v<Op, CompareSwap<typename Op::Word>>;
+  for_lanes(mask, [&](u32 lane) {
+    if (kCompares && old.v[lane] != a.v[lane]) return;
+    const u64 value = kCompares ? b.v[lane] : a.v[lane];
+    warp.worker->swaps.note({address.v[lane], home, value, warp.cta->index, warp.id, lane, in.index});
+  });
+}
+
+template <class Op>
 void modify_global(Warp& warp, const Instr& in, u32 mask, Row64& address,
                    const LaneValues<typename Op::Word>& a, const LaneValues<typename Op::Word>& b,
                    LaneValues<typename Op::Word>& old) {
   constexpr u32 kBytes = sizeof(typename Op::Word);
   Worker& worker = *warp.worker;
   if (worker.observe) observe_wide(worker, in, Space::Global, mask, kBytes, AccessKind::Atomic, address);
+  [[maybe_unused]] const Row64 named = address;
   u8* base = translate(warp, in, mask, kBytes, AccessKind::Atomic, address);
   modify_lanes<Op>(base, address.v, mask, a, b, old, worker.alone);
+  if constexpr (kSwaps<Op>) note_swaps<Op>(warp, in, mask, Swap::kGlobal, named, a, b, old);
 }
 
 template <class Op>
@@ -244,6 +267,7 @@ void modify_shared(Warp& warp, const Instr& in, u32 mask, const Row& offset,
   if (worker.observe) observe_narrow(worker, in, Space::Shared, mask, kBytes, AccessKind::Atomic, offset);
   check_shared(warp, in, mask, kBytes, AccessKind::Atomic, offset);
   modify_lanes<Op>(warp.cta->shared.data(), offset.v, mask, a, b, old, true);
+  if constexpr (kSwaps<Op>) note_swaps<Op>(warp, in, mask, warp.cta->index, offset, a, b, old);
 }
 
 template <class Op>

@@ -59,6 +59,27 @@ Cta::Cta(const GridSpec& spec, u32 rows_per_warp) {
   }
 }
 
+Cta::Cta(const Cta& other)
+    : index(other.index),
+      id{other.id[0], other.id[1], other.id[2]},
+      sm(other.sm),
+      slot(other.slot),
+      live(other.live),
+      clock(other.clock),
+      warps(other.warps),
+      rows(other.rows),
+      shared(other.shared),
+      local(other.local),
+      shared_written(other.shared_written),
+      local_written(other.local_written),
+      barriers(other.barriers) {
+  for (Warp& warp : warps) {
+    warp.rows = rows.data() + (warp.rows - other.rows.data());
+    warp.local = local.data() + (warp.local - other.local.data());
+    warp.cta = this;
+  }
+}
+
 void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank* banks) {
   index = block;
   id[0] = static_cast<u32>(block % spec.grid[0]);

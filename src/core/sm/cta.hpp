@@ -44,6 +44,9 @@ struct Cta {
 
   // Shapes the storage for a grid; start() then makes it block `block` on any worker.
   Cta(const GridSpec& spec, u32 rows_per_warp);
+  // A copy stands on storage of its own.
+  Cta(const Cta& other);
+  Cta& operator=(const Cta&) = delete;
   void start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank* banks);
 };
 

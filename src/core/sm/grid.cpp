@@ -253,6 +253,29 @@ std::vector<MemoryCount> Grid::memory_counts() const {
   return sum;
 }
 
+// Lanes that a lane waiting in BSYNC or WARPSYNC waits for.
+u32 Grid::missing_lanes(const Warp& warp, u32 lane, const char* state) {
+  if (state[0] == 'c') {
+    return warp.convergence[warp.lane_wait[lane]].v[lane] & ~warp.exited & ~warp.at_convergence;
+  }
+  return state[0] == 'w' ? warp.sync_mask[lane] & ~warp.exited & ~warp.at_warpsync : 0;
+}
+
+GroupState Grid::group_state(const Warp& warp, u32 group, const char* state) const {
+  const u32 lane = lowest_lane(group), pc = warp.lane_pc[lane];
+  const bool blocked = state[0] != 'r';  // a blocked lane's pc is behind the instruction it waits in
+  GroupState out{warp.cta->index, warp.id, group, blocked && pc > 0 ? pc - 1 : pc, state};
+  out.missing = missing_lanes(warp, lane, state);
+  for (u32 id = 0; id < kCtaBarriers; ++id) {
+    if ((warp.barrier_lanes[id] & group) == 0) continue;
+    const CtaBarrier& barrier = warp.cta->barriers[id];
+    out.barrier = id;
+    out.arrived = barrier.waiting + barrier.arrived;
+    out.expected = barrier.expected == 0 ? warp.cta->live : barrier.expected;
+  }
+  return out;
+}
+
 void Grid::collect_groups(const Cta& cta, std::vector<GroupState>& out) const {
   for (const Warp& warp : cta.warps) {
     if (warp.active != 0) out.push_back({cta.index, warp.id, warp.active, warp.pc, "running"});
@@ -266,24 +289,36 @@ void Grid::collect_groups(const Cta& cta, std::vector<GroupState>& out) const {
         u32 group = 0;
         for_lanes(rest, [&](u32 lane) { group |= warp.lane_pc[lane] == pc ? 1u << lane : 0u; });
         rest &= ~group;
-        // A blocked lane's pc is behind the instruction it waits in.
-        const bool blocked = mask != warp.ready;
-        out.push_back({cta.index, warp.id, group, blocked && pc > 0 ? pc - 1 : pc, state});
+        out.push_back(group_state(warp, group, state));
       }
     }
   }
 }
 
-std::vector<GroupState> Grid::groups() const {
-  std::vector<GroupState> all;
+std::vector<const Cta*> Grid::residents() const {
+  std::vector<const Cta*> all;
   for (const auto& runner : runners_) {
-    if (runner->current) collect_groups(*runner->current, all);
-    for (const auto& cta : runner->resident) collect_groups(*cta, all);
+    if (runner->current) all.push_back(runner->current.get());
+    for (const auto& cta : runner->resident) all.push_back(cta.get());
   }
   for (const Cta* cta : timed_ctas_) {
-    if (cta->live != 0) collect_groups(*cta, all);
+    if (cta->live != 0) all.push_back(cta);
   }
+  std::sort(all.begin(), all.end(), [](const Cta* a, const Cta* b) { return a->index < b->index; });
   return all;
+}
+
+std::vector<GroupState> Grid::groups() const {
+  std::vector<GroupState> all;
+  for (const Cta* cta : residents()) collect_groups(*cta, all);
+  return all;
+}
+
+const Swap* Grid::last_swap(u64 home, u64 address) const {
+  for (const auto& runner : runners_) {
+    if (const Swap* swap = runner->worker.swaps.find(home, address)) return swap;
+  }
+  return nullptr;
 }
 
 }  // namespace warpath

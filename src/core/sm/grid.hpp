@@ -56,6 +56,10 @@ struct GroupState {
   u32 mask = 0;
   u32 index = 0;
   const char* state = "";  // running, ready, convergence, warpsync, barrier
+  u32 missing = 0;         // lanes of the warp that it waits for
+  u32 barrier = 0;         // number of the CTA barrier it waits at,
+  u32 arrived = 0;         // threads that have come there,
+  u32 expected = 0;        // and how many it takes
 };
 
 enum class GridState : u8 { Running, Done, Faulted };
@@ -85,6 +89,16 @@ class Grid {
   Footprint footprint(Footprint Worker::* kind) const;
   std::vector<Note> notes() const;
   std::vector<GroupState> groups() const;
+  // The CTAs that are on an SM now.
+  std::vector<const Cta*> residents() const;
+  // A CTA of its own, at its start: it takes no part in the grid.
+  Cta separate_cta(u64 block, Worker& worker) const {
+    Cta cta(spec_, rows_per_warp_);
+    cta.start(spec_, block, worker, banks_);
+    return cta;
+  }
+  // Who last swapped the word (see Swap), or null.
+  const Swap* last_swap(u64 home, u64 address) const;
 
   // Thread coordinates of warp `id`, one row per axis.
   const Row* thread_ids(u32 id) const { return &thread_ids_[std::size_t{id} * 3]; }
@@ -127,6 +141,8 @@ class Grid {
   [[noreturn]] void raise_hang(const Cta& cta);
   void record_fault(Runner& runner, Fault fault);
   void collect_groups(const Cta& cta, std::vector<GroupState>& out) const;
+  GroupState group_state(const Warp& warp, u32 group, const char* state) const;
+  static u32 missing_lanes(const Warp& warp, u32 lane, const char* state);
 
   Memory& memory_;
   const Program& program_;

@@ -188,6 +188,8 @@ void bind_timing(nb::module_& m) {
       .def(nb::init<Grid&, MemorySystem&, u64, u64, u64, bool>(), "grid"_a, "memory"_a, "l1_bytes"_a,
            "code_id"_a, "record"_a = 0, "timeline"_a = false, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
+      .def("pause_at", &TimedGrid::pause_at, "cycle"_a)
+      .def_prop_ro("now", &TimedGrid::now)
       .def("result", result)
       .def("timeline", timeline)
       .def("stream", &TimedGrid::stream, nb::keep_alive<0, 1>());

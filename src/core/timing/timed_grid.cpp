@@ -170,7 +170,10 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
   Crew crew(*this);
   try {
     while (!distributor_.done()) {
-      if (executed() >= target) return GridState::Running;
+      if (executed() >= target || now_ >= pause_) {
+        pause_ = kNever;
+        return GridState::Running;
+      }
       const Cycle next = next_time();
       if (next == kNever) raise_hang();
       now_ = std::max(now_, next / params_.quantum * params_.quantum);

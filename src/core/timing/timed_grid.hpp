@@ -51,6 +51,9 @@ class TimedGrid {
   std::shared_ptr<Stream> stream() const { return recorded_; }
   // What happened when, up to now; nothing unless asked for at the start.
   std::optional<TimelineResult> timeline() const;
+  Cycle now() const { return now_; }
+  // The next step() ends at `cycle` at the latest.
+  void pause_at(Cycle cycle) { pause_ = cycle; }
 
  private:
   class Crew;
@@ -87,6 +90,7 @@ class TimedGrid {
   std::vector<Departure> departures_;
   std::vector<Assignment> assignments_;
   Cycle now_ = 0;
+  Cycle pause_ = kNever;
   bool begun_ = false;
 };
 

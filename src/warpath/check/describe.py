@@ -7,11 +7,13 @@ from typing import Any
 
 from warpath.check import xid
 from warpath.check.callstack import Frames
+from warpath.check.heap import Heap
 from warpath.check.history import KIND_NAMES, History, Record
+from warpath.container.demangle import demangle
 from warpath.driver.address_space import LOCAL_WINDOW, SHARED_WINDOW
 from warpath.driver.context import Driver
 from warpath.frontend.launch import Launch
-from warpath.report.model import AllocationInfo, Fault, FaultSite
+from warpath.report.model import AllocationInfo, Fault, FaultSite, Waiting
 
 _HOST_HEAP = 0x5500_0000_0000
 _HOST_TOP = 0x7FFF_FFFF_FFFF
@@ -33,8 +35,15 @@ _SYNC = {
     "mask_without_caller": "Invalid arguments",
     "mask_exited": "Divergent thread(s) in warp",
 }
+DEVICE_FREES = {
+    "device_double_free": "Double free",
+    "device_invalid_free": "Invalid pointer to free",
+}
+_HEAP = ("heap_out_of_bounds", "heap_use_after_free")
 _PLAIN = {
+    **{kind: f"Malloc/Free Error encountered : {words}" for kind, words in DEVICE_FREES.items()},
     "device_assert": "Device-side assert",
+    "stack_overflow": "Stack overflow",
     "trap": "Trap instruction",
     "illegal_instruction": "Illegal instruction",
     "invalid_pc": "Invalid program counter",
@@ -47,6 +56,7 @@ class Describer:
     """Names things of one driver's program."""
 
     def __init__(self, driver: Driver, history: History, calls: Mapping[int, str]) -> None:
+        self.heap = Heap(self._spot)
         self._driver = driver
         self._history = history
         self._calls = calls
@@ -59,8 +69,11 @@ class Describer:
 
     def spot(self, launch: Launch, record: Mapping[str, Any]) -> FaultSite:
         """Where a record of the core points."""
+        return self._spot(launch.work.program_va, record)
+
+    def _spot(self, program_va: int, record: Mapping[str, Any]) -> FaultSite:
         pc = int(record.get("pc", 0))
-        place = self._driver.place_of({"program_va": launch.work.program_va, "pc": pc})
+        place = self._driver.place_of({"program_va": program_va, "pc": pc})
         return FaultSite(
             function=place.demangled if place else "?",
             offset=place.offset if place else pc,
@@ -83,18 +96,48 @@ class Describer:
 
     # Accesses
 
-    def fault(self, launch: Launch, record: Mapping[str, Any], made: Sequence[str]) -> Fault:
-        """What stopped a launch; `made` are lines on how it came about."""
+    def where(self, launch: Launch, pc: int) -> str:
+        """`file.cu:12`, or nothing when the program has no line table."""
+        spot = self.spot(launch, {"pc": pc})
+        return f"{spot.file.rsplit('/', 1)[-1]}:{spot.line}" if spot.line else ""
+
+    def owner(self, va: int) -> str:
+        """What lies at an address of global memory: `locks+0x4`, or a byte of an allocation; "" when unknown."""
+        for module in self._driver.modules:
+            for variable in module.variables():
+                if 0 <= va - variable.va < variable.size and not variable.is_constant:
+                    offset = va - variable.va
+                    return demangle(variable.name) + (f"+{offset:#x}" if offset else "")
+        near = self._history.nearest(va)
+        if near is None or near.distance(va) != 0:
+            return ""
+        return f"byte {va - near.va:,} of the {near.size:,} allocated by {self.call(near.made, near.made_in)}"
+
+    def fault(
+        self,
+        launch: Launch,
+        record: Mapping[str, Any],
+        made: Sequence[str],
+        waits: Sequence[Waiting] = (),
+    ) -> Fault:
+        """What stopped a launch; `made` are lines on how it came about, `waits` who waited in it."""
         kind = str(record["kind"])
         spot = self.spot(launch, record)
         address, size = int(record.get("address", 0)), int(record.get("size", 0))
-        space = _SPACES.get(kind, "__global__")
+        space, message = _SPACES.get(kind, "__global__"), str(record.get("message", ""))
         details: list[str] = []
         notes: list[str] = []
         allocation: AllocationInfo | None = None
         if size:
             title = f"Invalid {space} {spot.access or 'access'} of size {size} bytes"
-            if kind == "misaligned_address":
+            if kind == "stack_overflow":
+                title = _PLAIN[kind]
+            if kind == "illegal_address_space":
+                details.append(
+                    f"Access at {address:#x} is to an address space that the instruction does not take"
+                )
+                notes.append(f"{message.capitalize()}: atomics are done in global and shared memory only.")
+            elif kind == "misaligned_address":
                 details.append(f"Access at {address:#x} is misaligned")
                 notes.append(f"{address:#x} is no multiple of {size}: it is off by {address % size}.")
             elif space == "__global__":
@@ -104,12 +147,12 @@ class Describer:
                 notes += self._window(launch, kind, address, size)
         else:
             title = _PLAIN.get(kind, kind.replace("_", " ").capitalize())
-            notes.append(str(record.get("message", "")))
+            notes.append(message)
         notes += made
         notes += xid.describe(str(record["kind"]), spot.access, address)
         return self._finding(launch, spot, "", kind, title, address=address, size=size, space=space.strip("_"),
-                             details=details, notes=notes, allocation=allocation, fatal=True,
-                             message=str(record.get("message", "")))  # fmt: skip
+                             details=details, notes=notes, allocation=allocation, fatal=True, waits=list(waits),
+                             message=message)  # fmt: skip
 
     def note(self, launch: Launch, record: Mapping[str, Any], made: Sequence[str]) -> Fault:
         """An access outside every allocation that hardware lets pass."""
@@ -179,7 +222,10 @@ class Describer:
 
     def _window(self, launch: Launch, kind: str, address: int, size: int) -> list[str]:
         if kind != "shared_out_of_range":
-            return [f"The thread has {launch.work.local_high:,} bytes of local memory, stack included."]
+            lines = [f"The thread has {launch.work.local_high:,} bytes of local memory, stack included."]
+            if kind == "stack_overflow":
+                lines.append("cudaDeviceSetLimit(cudaLimitStackSize, bytes) makes the stack larger.")
+            return lines
         journal = self._driver.journal.launches
         record = journal[launch.index] if launch.index < len(journal) else None
         if record is None:
@@ -203,6 +249,8 @@ class Describer:
             return self._race(launch, kind, site, other, record)
         if kind in _SYNC:
             return self._sync(launch, kind, site, other, record)
+        if kind in _HEAP:
+            return self._in_heap(launch, kind, site, record)
         space = str(record["space"])
         address, size = int(record["address"]), int(record["size"])
         if kind == "uninitialized_read":
@@ -215,6 +263,18 @@ class Describer:
             notes = ["Hardware returns zero."]
         return self._finding(launch, site, tool, kind, title, address=address, size=size, space=space,
                              details=details, notes=notes, count=int(record["count"]))  # fmt: skip
+
+    def _in_heap(self, launch: Launch, kind: str, site: FaultSite, record: Mapping[str, Any]) -> Fault:
+        """An access to the device heap outside every block that malloc() handed out and nobody has freed."""
+        address, size, block = int(record["address"]), int(record["size"]), record["heap"]
+        if kind == "heap_out_of_bounds" and block:  # it may have been freed since
+            block = {**block, "freed": None}
+        notes = self.heap.lines(block, address)
+        notes.append("Hardware lets it pass: the whole heap is mapped, so no error is reported there.")
+        return self._finding(launch, site, "memcheck", kind, f"Invalid __global__ {site.access} of size {size} bytes",
+                             address=address, size=size, space="global", notes=notes, count=int(record["count"]),
+                             details=[f"Access at {address:#x} is out of bounds"],
+                             allocation=self.heap.info(block, address))  # fmt: skip
 
     def _race(
         self, launch: Launch, kind: str, site: FaultSite, other: FaultSite, record: Mapping[str, Any]

@@ -19,7 +19,7 @@ def render(finding: Fault) -> str:
         lines.append(f"    by {spot.who}")
     lines += [f"    {detail}" for detail in finding.details]
     ours = [f"kernel {finding.kernel}, launch {finding.launch}"] if finding.kernel else []
-    if spot is not None:
+    if spot is not None and spot.sass:
         ours.append(f"{spot.sass}" + (f"    ({spot.file}:{spot.line})" if spot.line else ""))
     if finding.count > 1 and finding.tool != "racecheck":
         ours.append(f"seen {finding.count:,} times; this is the first")

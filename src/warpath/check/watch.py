@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from warpath.check import hang, slices, text
+from warpath.check import hang, slices, text, waits
 from warpath.check.callstack import Frames, capture
-from warpath.check.describe import RACES, Describer
+from warpath.check.describe import DEVICE_FREES, RACES, Describer
 from warpath.check.history import KIND_NAMES, PADDING_BYTES, History
 from warpath.check.suppress import Rule, split
 from warpath.driver.context import Driver
@@ -19,6 +19,7 @@ from warpath.frontend.launch import Launch
 from warpath.host.session import Runtime
 from warpath.report.model import AllocationInfo, Fault
 from warpath.report.recorder import Names
+from warpath.units import format_duration_ns
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 _FREES = ("cudaFree", "cuMemFree_v2", "cudaFreeHost", "cuMemFreeHost", "cudaFreeAsync", "cuMemFreeAsync")
@@ -28,10 +29,11 @@ _STEP = 1_000_000  # warp instructions between looks at a running grid
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a launch that does not end is stopped: host seconds, warp instructions. None: never."""
+    """When a launch that does not end is stopped: host seconds, warp instructions, model time. None: never."""
 
     seconds: float | None = None
     instructions: int | None = None
+    model_ns: int | None = None
 
 
 def to_stderr(finding: Fault) -> None:
@@ -62,11 +64,10 @@ class Watch:
         self._grid: Any = None
         self._started = 0.0
         self._steps = 0
-        self._counts: Sequence[int] = ()
 
     def attach(self, core: Any, driver: Driver, runtime: Runtime) -> None:
         """Before the program starts: the driver tells of allocations, the core is told what to check."""
-        self._driver, self._runtime = driver, runtime
+        self._core, self._driver, self._runtime = core, driver, runtime
         self.history = History(lambda: runtime.calls, self._frames, quarantine="memcheck" in self._tools)
         self._describe = Describer(driver, self.history, _CallNames(runtime))
         driver.space.watcher = self.history
@@ -79,7 +80,7 @@ class Watch:
                 races="racecheck" in self._tools,
                 sync="synccheck" in self._tools,
                 initialized="initcheck" in self._tools,
-                constants="memcheck" in self._tools,
+                memcheck="memcheck" in self._tools,
             )
 
     def _frames(self) -> Frames | None:
@@ -98,9 +99,12 @@ class Watch:
     # What the model GPU tells
 
     def on_launch_start(self, launch: Launch) -> None:
-        """Shared memory ends where the program's request does, not where its allocation is rounded to."""
+        """What was freed in stream order before is gone, though a pool would keep it mapped; shared memory ends where
+        the program's request does, not where its allocation is rounded to.
+        """
         if "memcheck" not in self._tools:
             return
+        self._driver.memory_manager.sweep()
         journal = self._driver.journal.launches
         if launch.index < len(journal):
             record = journal[launch.index]
@@ -112,27 +116,34 @@ class Watch:
         self._grid = grid
         self._started = time.monotonic()
         self._steps = 0
-        self._counts = ()
+        launch.pause_ns = self._limits.model_ns
         if self._checker is not None:
             self._checker.name_masks(self._masks(launch))
+            self._checker.name_launch(launch.index)
+            self._describe.heap.codes[launch.index] = launch.work.program_va
             grid.watch(self._checker)
 
     def on_step(self, launch: Launch, grid: Any) -> None:
         """A grid has run for a while: stop it when it has had its time."""
         self._steps += 1
-        seconds, instructions = self._limits.seconds, self._limits.instructions
-        late = seconds is not None and time.monotonic() - self._started > seconds
-        long = instructions is not None and self._steps * _STEP > instructions
-        if late or long:
-            if not self._counts:  # one more step shows what still runs
-                self._counts = _executed(grid)
-                return
-            limit = f"{seconds:g} s of this machine" if late else f"{instructions:,} warp instructions"
+        limit = self._passed(launch)
+        if limit:
             launch.fault = {
                 **_first(launch, grid),
                 "kind": "timeout",
                 "message": f"still running after {limit}",
             }
+
+    def _passed(self, launch: Launch) -> str:
+        """The limit that the launch has come to, if any."""
+        limits = self._limits
+        if limits.model_ns is not None and (launch.elapsed_ns or 0) >= limits.model_ns:
+            return f"{format_duration_ns(limits.model_ns)} of model time"
+        if limits.seconds is not None and time.monotonic() - self._started > limits.seconds:
+            return f"{limits.seconds:g} s of this machine"
+        if limits.instructions is not None and self._steps * _STEP > limits.instructions:
+            return f"{limits.instructions:,} warp instructions"
+        return ""
 
     def on_launch(self, launch: Launch) -> None:
         """A grid has ended, one way or the other."""
@@ -150,10 +161,18 @@ class Watch:
                 )
         if launch.fault is not None and not self._is_ours(launch.fault):
             kind = launch.fault["kind"]
-            lines = (
-                self._stuck(launch, grid) if kind in ("hang", "timeout") else self._made(grid, launch.fault)
-            )
-            self._add(self._describe.fault(launch, launch.fault, lines))
+            if kind in ("hang", "timeout"):
+                story = self._stuck(launch, grid)
+                self._add(self._describe.fault(launch, launch.fault, story.lines(), story.records()))
+            else:
+                made = self._made(grid, launch.fault) + self._freed(launch.fault)
+                self._add(self._describe.fault(launch, launch.fault, made))
+
+    def _freed(self, fault: Mapping[str, Any]) -> list[str]:
+        """On the block that a wrong device-side free() meant."""
+        if self._checker is None or fault["kind"] not in DEVICE_FREES:
+            return []
+        return self._describe.heap.lines(self._checker.heap_block(fault["address"]), fault["address"])
 
     def _is_ours(self, fault: Mapping[str, Any]) -> bool:
         """Whether the model's limits caused the fault; the run then ends with a line that says which."""
@@ -183,6 +202,8 @@ class Watch:
                 and isinstance(record.args[0], int)
             ):
                 self._add(self._bad_free(record.call, record.index, record.args[0]))
+        for block in self._checker.heap_leaks() if self._leaks else ():
+            self._add(self._describe.heap.leak(block))
         for block in self.history.live() if self._leaks else ():
             self._add(
                 Fault(
@@ -246,10 +267,12 @@ class Watch:
     def _made(self, grid: Any, record: Mapping[str, Any]) -> list[str]:
         return slices.explain(grid.text, int(record.get("pc", 0)) // 16) if record.get("size") else []
 
-    def _stuck(self, launch: Launch, grid: Any) -> list[str]:
-        before, after = self._counts, _executed(grid)
-        loop = [(at * 16, now) for at, now in enumerate(after) if before and now != before[at]]
-        return hang.explain(launch, grid, loop)
+    def _stuck(self, launch: Launch, grid: Any) -> hang.Story:
+        executed = memoryview(grid.counters["executed"]).cast("Q").tolist()
+        graph = waits.read(grid.groups(), self._core.probe_hang(grid))
+        return hang.Story(
+            graph, grid, lambda pc: self._describe.where(launch, pc), self._describe.owner, executed
+        )
 
 
 class _CallNames(Mapping[int, str]):
@@ -270,10 +293,6 @@ class _CallNames(Mapping[int, str]):
 
     def __len__(self) -> int:
         return len(self._runtime.api)
-
-
-def _executed(grid: Any) -> Sequence[int]:
-    return memoryview(grid.counters["executed"]).cast("Q").tolist()
 
 
 def _first(launch: Launch, grid: Any) -> dict[str, Any]:

@@ -29,6 +29,10 @@ def describe(kind: str, access: str, address: int) -> list[str]:
         ]
     if kind in _SM:
         return [f"Hardware: SM exception, Xid 13 ({_SM[kind]}).", _REACH]
+    if kind.startswith("device_") and kind.endswith("_free"):
+        return [
+            "Hardware: what a wrong free() does there is not defined; the model ends the launch with 719."
+        ]
     if kind == "device_assert":
         return ["Hardware: no Xid; the assertion stops the context.", _REACH]
     if kind in ("hang", "timeout"):

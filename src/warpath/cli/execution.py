@@ -14,6 +14,7 @@ from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
 from warpath.cli.target import nvcc_options, resolve
+from warpath.errors import UsageError
 from warpath.gpu import spec
 from warpath.report import files
 from warpath.report import json as report_json
@@ -47,6 +48,12 @@ def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
         "--threads", type=numbers.count, default=0, metavar="N", help="host threads (default: all)"
     )
     add_limits(parser)
+    parser.add_argument(
+        "--model-timeout",
+        type=numbers.seconds,
+        metavar="TIME",
+        help="stop a launch that takes longer on the model GPU with error 702: the same on every machine",
+    )
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +61,9 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=numbers.seconds,
-        metavar="SECONDS",
-        help="stop a launch that runs longer with error 702, as a display watchdog does, and the program soon after",
+        metavar="TIME",
+        help="stop a launch that runs longer on this machine (10, 500ms, 2min) with error 702, as a display watchdog "
+        "does, and the program soon after; default: never, as on a GPU without a display",
     )
     parser.add_argument(
         "--instructions",
@@ -66,8 +74,11 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def limits(args: argparse.Namespace) -> Limits:
-    """What `add_limits` declared."""
-    return Limits(args.timeout, args.instructions)
+    """When the user wants launches stopped; UsageError when that needs a clock that does not run."""
+    if args.model_timeout is not None and args.functional:
+        raise UsageError("--model-timeout needs the clock: leave --functional out, or use --instructions")
+    model_ns = None if args.model_timeout is None else max(round(args.model_timeout * 1e9), 1)
+    return Limits(args.timeout, args.instructions, model_ns)
 
 
 def eager_loading() -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warpath.cli.target import shim_directory
+from warpath.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from warpath.driver.context import Driver
@@ -49,7 +50,8 @@ def make_machine(
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
     (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `record` keeps about so many
     warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's stdout
-    for the report, `hold` does so without passing it on.
+    for the report, `hold` does so without passing it on. UnsupportedError when the machine has no room for the model's
+    memory.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -61,8 +63,6 @@ def make_machine(
     from warpath.toolchain.jit import assemble_ptx
 
     memory = _core.Memory()
-    arena = HostArena()
-    memory.reserve(arena.base, arena.size, arena.fd)
     options = Options(
         threads=threads,
         count=count,
@@ -73,9 +73,17 @@ def make_machine(
     )
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
-    driver = Driver(
-        gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed
-    )
+    try:
+        arena = HostArena()
+        memory.reserve(arena.base, arena.size, arena.fd)
+        driver = Driver(
+            gpu, model, memory, assemble_ptx, arena=(arena.base, arena.size), eager=eager, timed=timed
+        )
+    except OSError as error:
+        raise UnsupportedError(
+            f"this machine refuses the model's memory ({error.strerror}), of which most is address space alone: raise "
+            "the limits on file size and virtual memory (ulimit -f, ulimit -v)"
+        ) from error
     session = Session(
         program, arguments, driver, arena, shim_directory(), capture=capture, hold=hold, timeout=timeout
     )

@@ -90,7 +90,7 @@ class MemoryManager:
         self._check()
         self._owned(va, (Kind.DEVICE, Kind.MANAGED))
         self._leaving[va] = fences
-        self._sweep()
+        self.sweep()
 
     def host_free(self, va: int) -> None:
         """Free pinned memory; error 1 for an address that no allocation starts at. Null is ignored."""
@@ -140,18 +140,18 @@ class MemoryManager:
 
     def info(self) -> tuple[int, int]:
         """(free, total) bytes of the board."""
-        self._sweep()
+        self.sweep()
         return self._space.free_bytes, self._space.board_bytes
 
     def _allocate(self, size: int, kind: Kind, what: str) -> int:
         self._check()
         if size == 0:
             return 0
-        self._sweep()
+        self.sweep()
         allocation = self._space.allocate(size, kind)
         if allocation is None and self._leaving:
             self._synchronize()
-            self._sweep()
+            self.sweep()
             allocation = self._space.allocate(size, kind)
         if allocation is None:
             free, total = self.info()
@@ -167,7 +167,7 @@ class MemoryManager:
         if va == 0:
             return
         self._synchronize()  # pending work may still use it
-        self._sweep()
+        self.sweep()
         self._owned(va, kinds)
         self._space.release(va)
 
@@ -178,7 +178,7 @@ class MemoryManager:
                 Error.INVALID_VALUE, f"{va:#x} is not the start of a live allocation of this kind"
             )
 
-    def _sweep(self) -> None:
+    def sweep(self) -> None:
         """Let go of what was freed in stream order and is no longer used."""
         for va, fences in list(self._leaving.items()):
             if all(fence.done for fence in fences):

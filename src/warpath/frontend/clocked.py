@@ -41,7 +41,8 @@ class Clock:
         self._memory.copied(va, size)
 
     def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0, timeline: bool = False) -> Any:
-        """`grid`, which has not run yet, under the clock: same `step`, `result` and, if wanted, `timeline`.
+        """`grid`, which has not run yet, under the clock: same `step`, `result` and, if wanted, `timeline`. It pauses
+        at the launch's `pause_ns`.
 
         `flush` empties L2 and what lies before it first; `stream` is then what the first CTAs executed, about
         `record` warp instructions.
@@ -51,7 +52,14 @@ class Clock:
             self._memory.flush()
         carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
         l1_bytes = max(self._spec.sm.l1_shared_bytes - carveout, 16 << 10)
-        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va, record, timeline)
+        timed = self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va, record, timeline)
+        if launch.pause_ns is not None:
+            timed.pause_at(-(-launch.pause_ns * self.timing.values["sm_clock_khz"] // 1_000_000))
+        return timed
+
+    def elapsed_ns(self, timed: Any) -> int:
+        """Model time since the launch began."""
+        return _ns(timed.now, self.timing.values["sm_clock_khz"])
 
     def timeline(self, timed: Any) -> dict[str, Any] | None:
         """What happened when (`TimedGrid.timeline`), and what a cycle of all SMs could hold: `warp_slots` warps, and

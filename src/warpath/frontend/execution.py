@@ -96,6 +96,7 @@ class Executor:
         clock = self._started_clock() if self._options.timed else None
         runner = self._timed(clock, grid, launch) if clock else grid
         while (status := runner.step(self._budget, self._options.threads)) == "running":
+            launch.elapsed_ns = clock.elapsed_ns(runner) if clock else None
             self._machine.notify("on_step", launch, grid)
             if launch.fault is not None:  # an observer stops it
                 break

@@ -41,6 +41,9 @@ class Launch:
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
 
+    An observer that wants `on_step` at a moment of model time sets `pause_ns` in `on_grid`; `elapsed_ns` is the
+    model time so far, None without the clock.
+
     `form` says how the QMD arrived: `pointer`, `inline` or `dependent`. `constants` holds the bytes of
     constant bank 0 as they were when the grid started.
     """
@@ -63,6 +66,8 @@ class Launch:
     start_ns: int | None = None
     timeline: Mapping[str, Any] | None = None
     shared_slack: int = 0
+    pause_ns: int | None = None
+    elapsed_ns: int | None = None
 
     @property
     def threads(self) -> int:

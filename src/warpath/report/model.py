@@ -406,6 +406,27 @@ class AllocationInfo(msgspec.Struct, frozen=True, kw_only=True):
     freed_by: str = ""
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Lanes of a warp in a launch that did not end. `kind`: spin, barrier, warp (for lanes of their own warp) or
+    runs. `threads` are linear numbers in the block; `loop` is (first, last) pc of what a spinning group runs,
+    `trips` how often it was run, by all that did; `constant` says that no register changed from trip to trip;
+    `words` are what it reads over and over.
+    """
+
+    kind: str
+    block: list[int]
+    warp: int
+    threads: list[int]
+    pc: int
+    sass: str
+    where: str = ""
+    loop: list[int] = []
+    trips: int = 0
+    constant: bool = False
+    words: list[str] = []
+    waits_for: list[str] = []
+
+
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """A fault or a finding of a check. `tool` is empty for what stopped the launch without any check."""
 
@@ -432,6 +453,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     notes: list[str] = []  # our own words
     message: str = ""
     fatal: bool = False  # ended the launch
+    waits: list[Waiting] = []  # of a launch that did not end: who waits where
 
 
 class ProgramInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,25 @@ template <class T, bool kBad> __global__ void stop(T* p) {
   if (kBad && threadIdx.x == 3) asm("trap;");
   p[threadIdx.x] = 1;
 }
+template <class T, bool kBad> __global__ void double_free(T* p) {
+  T* own = static_cast<T*>(malloc(3 * sizeof(T)));
+  own[0] = T(threadIdx.x);
+  p[threadIdx.x] = own[0];
+  free(own);
+  if (kBad && threadIdx.x == 5) free(own);
+}
+template <class T, bool kBad> __global__ void invalid_free(T* p) {
+  T* own = static_cast<T*>(malloc(3 * sizeof(T)));
+  own[0] = T(threadIdx.x);
+  p[threadIdx.x] = own[0];
+  free(own + (kBad && threadIdx.x == 5 ? 1 : 0));
+}
+template <class T, bool kBad> __global__ void kept(T* p) {
+  T* own = static_cast<T*>(malloc(3 * sizeof(T)));
+  own[0] = T(threadIdx.x);
+  p[threadIdx.x] = own[0];
+  if (!kBad) free(own);
+}
 
 template <class T, bool kBad> bool by_width(const char* kind, int* out, char* bytes) {
   if (!strcmp(kind, "shared")) shared_past_end<T, kBad><<<1, kThreads>>>(out);
@@ -46,6 +65,9 @@ template <bool kBad> int run(const char* kind, const char* width) {
   else if (!strcmp(kind, "far")) pointer<int, kBad><<<1, kThreads>>>(kBad ? out + (1ll << 38) : out);
   else if (!strcmp(kind, "local")) local_past_end<int, kBad><<<1, kThreads>>>(out, 1);
   else if (!strcmp(kind, "trap")) stop<int, kBad><<<1, kThreads>>>(out);
+  else if (!strcmp(kind, "double_free")) double_free<int, kBad><<<1, kThreads>>>(out);
+  else if (!strcmp(kind, "invalid_free")) invalid_free<int, kBad><<<1, kThreads>>>(out);
+  else if (!strcmp(kind, "kept")) kept<int, kBad><<<1, kThreads>>>(out);
   else return 2;
   wait(kind);
   cudaFree(out);
