@@ -40,6 +40,7 @@ class Launch:
     to be kept.
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
+    `recorded`: its stream is kept if streams are; who keeps them may say before it starts that this one is not wanted.
 
     `form` says how the QMD arrived: `pointer`, `inline` or `dependent`. `constants` holds the bytes of
     constant bank 0 as they were when the grid started.
@@ -63,6 +64,7 @@ class Launch:
     start_ns: int | None = None
     timeline: Mapping[str, Any] | None = None
     shared_slack: int = 0
+    recorded: bool = True
 
     @property
     def threads(self) -> int:
