@@ -11,6 +11,7 @@ from warpath.report.traffic import KINDS, SECTOR, opcode_of, width
 from warpath.units import format_bytes, format_duration_ns
 
 LANES = 32
+_ATOMICS = ("global atomics",)
 _SHARED = ("shared loads", "shared stores", "shared atomics")
 
 Worst = tuple[InstructionInfo, float] | None
@@ -49,8 +50,11 @@ def stalled(*reasons: str) -> Callable[[InstructionInfo], float]:
 
 
 def excess_sectors(i: InstructionInfo) -> float:
-    """Sectors of a global or local access beyond those that its lanes would fill side by side."""
-    if not i.requests or not i.sectors:
+    """Sectors of a global or local access beyond those that its lanes would fill side by side.
+
+    Not of atomics: theirs count again for lanes on one word, which no layout helps.
+    """
+    if not i.requests or not i.sectors or _is(i, _ATOMICS):
         return 0
     lanes = i.thread_executed / max(i.executed, 1)
     return i.sectors - i.requests * max(-(-lanes * width(opcode_of(i.sass)) // SECTOR), 1)
@@ -74,7 +78,8 @@ def _front_end(launch: Launch) -> str:
 
 def _block_ramp(launch: Launch) -> str:
     x, y, z = launch.grid
-    return f"{x * y * z} CTAs handed out one after another, {launch.occupancy.waves:.2f} waves"
+    handed_out = "1 CTA" if x * y * z == 1 else f"{x * y * z} CTAs handed out one after another"
+    return f"{handed_out}, {launch.occupancy.waves:.2f} waves"
 
 
 def _cold_fetch(launch: Launch) -> str:
@@ -160,7 +165,9 @@ def _imbalance_tail(launch: Launch) -> str:
         return "SMs and channels that finish at different times"
     idle = len(launch.sm_blocks) - len(busy)
     spread = f"{min(busy)} to {max(busy)}" if min(busy) != max(busy) else str(max(busy))
-    return f"{spread} CTAs an SM" + (f", {idle} of {len(launch.sm_blocks)} SMs had none" if idle else "")
+    return f"{spread} {'CTA' if spread == '1' else 'CTAs'} an SM" + (
+        f", {idle} of {len(launch.sm_blocks)} SMs had none" if idle else ""
+    )
 
 
 def _is(i: InstructionInfo, kinds: Sequence[str]) -> bool:
