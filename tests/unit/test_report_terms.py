@@ -96,6 +96,7 @@ def test_every_label_has_a_text() -> None:
 def test_missing_data_leaves_no_holes(key: str) -> None:
     """No instructions (code without symbols), no placement: shorter, but nothing half said."""
     said = text(key, BARE)
+    assert said or key == "math_pipes"
     assert not re.search(r"nan|None|most at|  |[;,:] *$", said)
 
 
@@ -108,6 +109,15 @@ def test_memory_latency_without_a_producer_or_a_wait() -> None:
     alone = launch(instructions=[instruction(0, "FADD R0, R0, R0", stalls={"long_scoreboard": 1})])
     assert text("memory_latency", alone) == "most at 0000 FADD (k.cu:9)"
     assert text("memory_latency", BARE) == "first bytes on their way"
+
+
+def test_atomics_are_named_when_nothing_else_lies_apart() -> None:
+    add = instruction(
+        0x70, "RED.E.ADD [R2.64], R0", requests=10, sectors=90, executed=10, thread_executed=320
+    )
+    assert text("uncoalesced", launch(instructions=[add])) == (
+        "lanes that lie apart; most of the atomics at 0070 RED (k.cu:9)"
+    )
 
 
 def test_ctas_spread_evenly() -> None:

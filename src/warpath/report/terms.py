@@ -91,7 +91,9 @@ def _cold_fetch(launch: Launch) -> str:
 
 def _fixed_latency(launch: Launch) -> str:
     found = worst(launch.instructions, stalled("wait", "barrier", "short_scoreboard", "branch_resolving"))
-    return f"stall counts, barriers, branches, shared memory; most at {place(found[0])}" if found else ""
+    return "stall counts, barriers, branches, shared memory" + (
+        f"; most at {place(found[0])}" if found else ""
+    )
 
 
 def _memory_latency(launch: Launch) -> str:
@@ -106,7 +108,7 @@ def _memory_latency(launch: Launch) -> str:
 def _bank_conflicts(launch: Launch) -> str:
     found = worst(launch.instructions, lambda i: i.wavefronts - i.requests if _is(i, _SHARED) else 0)
     if found is None:
-        return ""
+        return "words of one access that lie in one bank"
     i = found[0]
     return f"{i.wavefronts / i.requests:.3g} wavefronts a request at {place(i)}"
 
@@ -114,7 +116,8 @@ def _bank_conflicts(launch: Launch) -> str:
 def _uncoalesced(launch: Launch) -> str:
     found = worst(launch.instructions, excess_sectors)
     if found is None:
-        return ""
+        atomics = worst(launch.instructions, lambda i: i.sectors if _is(i, _ATOMICS) else 0)
+        return "lanes that lie apart" + (f"; most of the atomics at {place(atomics[0])}" if atomics else "")
     i = found[0]
     return f"{i.sectors / i.requests:.3g} sectors a request at {place(i)}, where {ideal_sectors(i)} would do"
 
