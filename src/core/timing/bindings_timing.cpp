@@ -5,6 +5,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <stdexcept>
+
 #include "timing/timed_grid.hpp"
 
 namespace nb = nanobind;
@@ -161,13 +163,15 @@ nb::dict replay(const Stream& stream, const std::map<std::string, u64>& params, 
                 bool sectors, u32 blocks_per_sm) {
   std::optional<MemorySystem> memory;
   std::optional<TimedGrid> grid;
-  {
+  try {
     nb::gil_scoped_release release;
     memory.emplace(*stream.before, TimingParams::from(params));
     grid.emplace(stream, *memory, Idealised{stalls, banks, sectors},
                  blocks_per_sm != 0 ? blocks_per_sm : stream.blocks_per_sm);
     while (grid->step(~u64{0} >> 1, 1) == GridState::Running) {
     }
+  } catch (const Fault&) {
+    throw std::runtime_error("the replay stands still: its warps wait for each other");
   }
   return result(*grid);
 }
@@ -197,10 +201,11 @@ void bind_timing(nb::module_& m) {
       .def_prop_ro("blocks", [](const Stream& stream) { return stream.blocks; })
       .def_prop_ro("recorded", [](const Stream& stream) { return stream.ctas.size(); })
       .def_prop_ro("steps", &Stream::steps)
+      .def_prop_ro("whole", &Stream::whole)
       .def("replay", replay, "params"_a, "stalls"_a = false, "banks"_a = false, "sectors"_a = false,
            "blocks_per_sm"_a = 0)
-      .def("regroup", regroup, "warps"_a, nb::keep_alive<0, 1>())
-      .def("widen", widen, "ways"_a, nb::keep_alive<0, 1>());
+      .def("regroup", regroup, "warps"_a, nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>())
+      .def("widen", widen, "ways"_a, nb::keep_alive<0, 1>(), nb::call_guard<nb::gil_scoped_release>());
   nb::list names;
   for (std::string_view name : kStallNames) names.append(nb::str(name.data(), name.size()));
   m.attr("STALLS") = nb::tuple(names);

@@ -73,13 +73,15 @@ void TimedSm::start(Arrival arrival) {
   ++next_age_;
 }
 
-// Gives warp `id` of a resident CTA a slot of sub-partition `p`.
+// Gives warp `id` of a resident CTA a slot of sub-partition `p`, or of the next one that is not full.
 void TimedSm::seat(u32 index, u32 id, u32 p, Cycle at) {
   Resident& resident = resident_[index];
-  SubPartition& part = parts_[p];
   const u32 slots = params_.max_warps / params_.sub_partitions;
-  u32 slot = 0;
-  while (slot + 1 < slots && ((part.occupied >> slot) & 1) != 0) ++slot;
+  const u32 full = (1u << slots) - 1;
+  for (u32 tried = 1; tried < params_.sub_partitions && parts_[p].occupied == full; ++tried)
+    p = (p + 1) % params_.sub_partitions;
+  SubPartition& part = parts_[p];
+  const u32 slot = lowest_lane(~part.occupied);
   const u16 number = static_cast<u16>(p * slots + slot);
   TimedWarp& warp = warps_[number];
   warp = TimedWarp{};
@@ -375,7 +377,14 @@ void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {
   warp.exit_pc = std::min(pc + 1, context_.code_lines * kInstrPerLine - 1);
   warp.waits.add(Stall::BranchResolving, std::max(warp.waits.last, now) + params_.exit_resolve);
   warp.blocked = Blocked::Draining;
-  if (warp.acks == 0) end_warp(warp);
+  if (!owed(warp)) end_warp(warp);
+}
+
+// Whether something is on its way that the warp's slot must stay for: stores, or loads that nobody waited
+// for.
+bool TimedSm::owed(const TimedWarp& warp) {
+  return warp.acks != 0 || std::any_of(std::begin(warp.scoreboard_open), std::end(warp.scoreboard_open),
+                                       [](u16 open) { return open != 0; });
 }
 
 void TimedSm::end_warp(TimedWarp& warp) {

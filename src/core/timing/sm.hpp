@@ -70,6 +70,8 @@ class TimedSm {
   std::vector<Arrival> arrivals;
   std::vector<Departure> departures;
   std::vector<std::pair<Cycle, Cycle>> spans;  // when CTAs were resident
+  // What its CTAs execute from now on is not taken down; whether any of it was.
+  bool stop_recording();
   // Points `fault` at a warp that waits for others; false when the SM has none.
   bool blocked_at(Fault& fault) const;
   u64 active_cycles() const;
@@ -120,6 +122,7 @@ class TimedSm {
   void perform(TimedWarp& warp, const TimedOp& op, Cycle now);
   void wake(TimedWarp& other, Cycle at);
   void exit_warp(TimedWarp& warp, u32 pc, Cycle now);
+  static bool owed(const TimedWarp& warp);
   void end_warp(TimedWarp& warp);
 
   // sm_flow.cpp: who waits for whom, executed and replayed

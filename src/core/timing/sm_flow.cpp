@@ -1,4 +1,6 @@
 // Which warps wait for which: barriers and groups of lanes, as they execute, and as a stream says they met.
+#include <utility>
+
 #include "timing/sm.hpp"
 
 namespace warpath {
@@ -54,15 +56,13 @@ void TimedSm::wake(TimedWarp& other, Cycle at) {
 // later.
 TimedSm::Flow TimedSm::scripted_flow(TimedWarp& warp, Cycle at) {
   Resident& resident = resident_[warp.cta];
-  const u8 flags = warp.script->flags;
-  const Step first = *warp.script++;
-  Step wait = first;
-  if ((flags & Step::kArrives) != 0) arrive(resident, first.payload, at);
-  while ((flags & Step::kExits) == 0 && (warp.script->flags & Step::kMore) != 0) {
+  Step wait = *warp.script++;
+  if ((wait.flags & Step::kArrives) != 0) arrive(resident, wait.payload, at);
+  while ((wait.flags & Step::kExits) == 0 && (warp.script->flags & Step::kMore) != 0) {
     wait = *warp.script++;
     arrive(resident, wait.payload, at);
   }
-  if (((flags | wait.flags) & Step::kExits) != 0) return Flow::Exits;
+  if ((wait.flags & Step::kExits) != 0) return Flow::Exits;
   warp.pc = warp.script->pc;
   if ((wait.flags & Step::kWaits) == 0) return Flow::Goes;
   if (resident.missing[wait.payload] == 0) return Flow::Passes;
@@ -90,9 +90,17 @@ u64 TimedSm::sleep_ns(const TimedWarp& warp, u32 pc) {
   return ns;
 }
 
+bool TimedSm::stop_recording() {
+  bool any = false;
+  for (Arrival& arrival : arrivals) any |= std::exchange(arrival.stream, nullptr) != nullptr;
+  for (Resident& resident : resident_)
+    any |= std::exchange(resident.stream, nullptr) != nullptr && resident.busy;
+  return any;
+}
+
 bool TimedSm::blocked_at(Fault& fault) const {
   for (const TimedWarp& warp : warps_) {
-    if (!warp.live || warp.blocked != Blocked::Group) continue;
+    if (!warp.live || warp.blocked != Blocked::Group || warp.warp == nullptr) continue;
     const Warp& state = *warp.warp;
     const u32 waiting = ~state.exited;
     fault.lane = lowest_lane(waiting);

@@ -97,7 +97,7 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   counts.requests += touch_.pieces;
   counts.sectors += lines.sectors;
   counts.lines += lines.count;
-  counters_.excess_sectors += lines.sectors - least_sectors(touch_);
+  counters_.excess_sectors += distinct_sectors(touch_) - least_sectors(touch_);
   MemoryInstrCount& own = counters_.memory[pc];
   ++own.requests;
   own.sectors += lines.sectors;
@@ -270,7 +270,10 @@ void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
   answer(warp, load.scoreboard, load.ready, true);
-  if (warp.blocked == Blocked::Scoreboard) scoreboard_stage(warp);
+  if (warp.blocked == Blocked::Scoreboard) return scoreboard_stage(warp);
+  if (warp.blocked != Blocked::Draining) return;
+  warp.ack_time = std::max(warp.ack_time, load.ready);
+  if (!owed(warp)) end_warp(warp);
 }
 
 void TimedSm::take_reply(const Reply& reply) {
@@ -279,7 +282,7 @@ void TimedSm::take_reply(const Reply& reply) {
     warp.ack_time = std::max(warp.ack_time, reply.time);
     --open_acks_;
     if (--warp.acks != 0) return;
-    if (warp.blocked == Blocked::Draining) return end_warp(warp);
+    if (warp.blocked == Blocked::Draining && !owed(warp)) return end_warp(warp);
     if (warp.blocked != Blocked::Fence) return;
     warp.blocked = Blocked::No;
     warp.waits.add(Stall::Membar, std::max(warp.issued + params_.membar_latency, warp.ack_time));

@@ -60,6 +60,17 @@ void CtaStream::join(u32 warp, bool waits) {
   ++meetings_.back();
 }
 
+void CtaStream::cut() {
+  std::erase_if(warps_, [](const auto& warp) { return warp->steps().empty(); });
+  for (const auto& warp : warps_) warp->last().flags |= Step::kExits;
+}
+
+void Stream::stop() {
+  cut = true;
+  for (const auto& cta : ctas) cta->cut();
+  std::erase_if(ctas, [](const auto& cta) { return cta->warps().empty(); });
+}
+
 u64 Stream::steps() const {
   u64 sum = 0;
   for (const auto& cta : ctas) {

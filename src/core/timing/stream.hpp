@@ -67,6 +67,8 @@ class CtaStream {
   // A meeting is over: `join` says who took part.
   void open_meeting();
   void join(u32 warp, bool waits);
+  // Recording stops before the CTA's end: its warps end here, and those that have not begun are left out.
+  void cut();
 
  private:
   struct Passer {
@@ -89,15 +91,20 @@ struct Stream {
   std::vector<std::unique_ptr<CtaStream>> ctas;
   std::shared_ptr<const MemorySystem> before;  // as it was when the launch began
   u64 blocks = 0;                              // of the launch
+  bool cut = false;                            // recording stopped before the last of `ctas` ended
   u32 blocks_per_sm = 0, local_bytes = 0;
   u64 l1_bytes = 0, code_id = 0;
 
   u64 steps() const;
   bool has_meetings() const;
+  // All that the launch executed.
+  bool whole() const { return !cut && ctas.size() == blocks; }
+  // Recording stops now.
+  void stop();
 };
 
-// The same warps in CTAs of `warps`: what another block size would make of a kernel whose warps never meet.
-// Null when they do, or when the warps do not come out even.
+// The same warps in CTAs of `warps`, the last of which may have fewer: what another block size would make of
+// a kernel whose warps never meet. Null when they do.
 std::shared_ptr<Stream> regroup(const Stream& stream, u32 warps);
 // As if each thread did the work of `ways` with accesses `ways` times as wide: a warp stands for `ways`
 // neighbours that ran the same instructions. Arithmetic is counted once. Null when the warps differ or an

@@ -26,15 +26,16 @@ Warps all_warps(const Stream& stream) {
   return out;
 }
 
-// `warps` in CTAs of `size`, whose number the whole launch has in proportion.
+// `warps` in CTAs of `size`, the rest in a last one; the whole launch has as many more of them.
 std::shared_ptr<Stream> seat(const Stream& stream, const Warps& warps, u32 size) {
-  if (size == 0 || warps.empty() || warps.size() % size != 0) return nullptr;
+  if (size == 0 || warps.empty()) return nullptr;
   std::shared_ptr<Stream> out = frame(stream);
   for (std::size_t i = 0; i < warps.size(); ++i) {
     if (i % size == 0) out->ctas.push_back(std::make_unique<CtaStream>());
     out->ctas.back()->add(warps[i]);
   }
-  out->blocks = stream.blocks * out->ctas.size() / stream.ctas.size();
+  out->cut = stream.cut;
+  out->blocks = std::max(stream.blocks * out->ctas.size() / stream.ctas.size(), out->ctas.size());
   return out;
 }
 
@@ -66,7 +67,7 @@ bool dense(const Touch& touch) {
       std::minmax_element(lines.lines.begin(), lines.lines.begin() + lines.count,
                           [](const LineShare& a, const LineShare& b) { return a.line < b.line; });
   return lines.count != 0 && high->line - low->line + 1 == lines.count &&
-         lines.sectors == least_sectors(touch);
+         distinct_sectors(touch) == least_sectors(touch);
 }
 
 bool same_path(const WarpStream& a, const WarpStream& b) {
@@ -92,6 +93,7 @@ std::shared_ptr<WarpStream> as_one(const Program& program, const std::shared_ptr
     if (touch.where != Touch::Where::Nowhere && !widens) return nullptr;
     for (u32 i = 1; i < ways && widens; ++i) {
       warps[i]->read(warps[i]->steps()[at].payload, more);
+      if (more.where != touch.where) return nullptr;
       if (!merge_lines(touch.lines, more.lines)) return nullptr;
     }
     touch.width = static_cast<u8>(widens ? touch.width * ways : touch.width);
@@ -108,7 +110,8 @@ std::shared_ptr<Stream> regroup(const Stream& stream, u32 warps) {
 }
 
 std::shared_ptr<Stream> widen(const Stream& stream, u32 ways) {
-  const Warps warps = all_warps(stream);
+  Warps warps = all_warps(stream);
+  if (!stream.whole()) warps.resize(warps.size() / ways * ways);  // the neighbours of the last are not known
   if (stream.has_meetings() || warps.empty() || warps.size() % ways != 0) return nullptr;
   Warps merged;
   for (std::size_t i = 0; i < warps.size(); i += ways) {
@@ -117,7 +120,7 @@ std::shared_ptr<Stream> widen(const Stream& stream, u32 ways) {
     merged.push_back(std::move(one));
   }
   const u32 size = static_cast<u32>(stream.ctas[0]->warps().size());
-  return seat(stream, merged, merged.size() % size == 0 ? size : 1);
+  return seat(stream, merged, size);
 }
 
 }  // namespace warpath

@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace warpath {
+namespace {
+
+constexpr u64 kOverrun = 4;  // times as many warp instructions as wanted: recording stops there
+
+}  // namespace
 
 TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record, bool timeline)
     : grid_(&grid),
@@ -242,9 +247,19 @@ void TimedGrid::exchange(Cycle until) {
     if (departure.cta != nullptr) spare_.push_back(std::move(departure.cta));
   }
   assignments_.clear();
+  limit_recording();
   distributor_.assign(until + params_.quantum, assignments_);
   for (const Assignment& assignment : assignments_)
     sm(assignment.sm).arrivals.push_back(arrival(assignment, until));
+}
+
+// The CTAs of the first wave are all recorded, and can be long.
+void TimedGrid::limit_recording() {
+  if (record_ == 0 || executed() <= record_ * kOverrun) return;
+  record_ = 0;
+  bool running = false;
+  for (const auto& sm : sms_) running |= sm != nullptr && sm->stop_recording();
+  if (running) recorded_->stop();
 }
 
 // Where a CTA's instructions come from, and whether they are kept: recorded CTAs are the first ones.

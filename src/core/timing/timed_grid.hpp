@@ -36,7 +36,8 @@ struct Idealised {
 class TimedGrid {
  public:
   // `l1_bytes`: what the carve-out leaves for L1. The grid must not have been stepped. The streams of its
-  // first CTAs, about `record` warp instructions, are kept, and if `timeline`, what happened when.
+  // first CTAs, about `record` warp instructions and never many times that, are kept, and if `timeline`, what
+  // happened when.
   TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record, bool timeline);
   // Replays a stream on `memory`, which is as the stream says it was before; executes nothing.
   TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised& idealised, u32 blocks_per_sm);
@@ -64,6 +65,7 @@ class TimedGrid {
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;
+  void limit_recording();
   Arrival arrival(const Assignment& assignment, Cycle earliest);
   [[noreturn]] void raise_hang() const;
 

@@ -57,16 +57,23 @@ void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
   if (access.atomic) count_passes(access, 0, out.lines);
 }
 
+u32 distinct_sectors(const Touch& touch) {
+  u32 sum = 0;
+  for (u32 i = 0; i < touch.lines.count; ++i)
+    sum += static_cast<u32>(__builtin_popcount(touch.lines.lines[i].sectors));
+  return sum;
+}
+
 u32 least_sectors(const Touch& touch) {
   const u32 bytes = u32{touch.lanes} * touch.width * touch.pieces;
-  return std::min(std::max<u32>((bytes + kSectorBytes - 1) / kSectorBytes, 1), touch.lines.sectors);
+  return std::min(std::max<u32>((bytes + kSectorBytes - 1) / kSectorBytes, 1), distinct_sectors(touch));
 }
 
 void pack_lanes(Touch& touch, u32 turn) {
   if (touch.where != Touch::Where::Cached) return;
   Coalesced& lines = touch.lines;
   u32 least = least_sectors(touch);
-  if (least == lines.sectors) return;
+  if (least == distinct_sectors(touch)) return;
   const u32 kept = (least + kSectorsPerLine - 1) / kSectorsPerLine;
   std::rotate(lines.lines.begin(), lines.lines.begin() + turn * kept % lines.count,
               lines.lines.begin() + lines.count);

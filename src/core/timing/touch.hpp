@@ -24,6 +24,8 @@ struct Touch {
 // `local_bytes`: of a thread. Rewrites the addresses of local accesses.
 void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out);
 
+// Sectors that are touched; those of an atomic's further passes, which `lines.sectors` counts again, once.
+u32 distinct_sectors(const Touch& touch);
 // Sectors that the lanes would fill side by side.
 u32 least_sectors(const Touch& touch);
 // As `touch` would be if its lanes lay side by side: the same bytes in as few sectors as they fill. `turn`

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from warpath.account import whatif
-from warpath.account.effects import TAIL
 from warpath.account.floor import Floor, floor
-from warpath.account.ledger import Ledger, Term, close
+from warpath.account.ledger import Ledger, balanced, close
 from warpath.frontend.launch import Launch
 from warpath.gpu import timing
 from warpath.gpu.spec import Gpu
@@ -43,7 +42,7 @@ class _Known:
 
 
 class Accountant:
-    """Observes the model GPU; `accounts` by launch index. `wanted` decides which launches are accounted for."""
+    """Observes the model GPU; `accounts` by launch index, of launches that are `wanted` when they start and end."""
 
     def __init__(
         self,
@@ -51,7 +50,6 @@ class Accountant:
         *,
         what_if: bool = False,
         boards: tuple[Gpu, ...] = (),
-        wanted: Callable[[Launch], bool] = lambda launch: True,
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.accounts: dict[int, Account] = {}
@@ -59,25 +57,33 @@ class Accountant:
         self._values = timing.resolve(gpu).values
         self._what_if = what_if
         self._boards = boards
-        self._wanted = wanted
+        self.wanted: Callable[[Launch], bool] = lambda launch: True
         self._progress = progress
         self._known: dict[object, _Known] = {}
         self._left = BUDGET
 
+    def on_launch_start(self, launch: Launch) -> None:
+        """A launch that is not accounted for is not recorded either."""
+        launch.recorded = self._left > 0 and self.wanted(launch)
+
     def on_launch(self, launch: Launch) -> None:
         """Account for a launch that has ended, and let its stream go."""
         stream, launch.stream = launch.stream, None
-        found = floor(launch.counters, self._gpu)
-        if launch.fault is not None or "cycles" not in launch.counters or not self._wanted(launch):
-            self.accounts[launch.index] = Account(found, None)
+        if "cycles" not in launch.counters or not self.wanted(launch):
             return
-        self.accounts[launch.index] = self._account(launch, stream, found)
+        found = floor(launch.counters, self._gpu)
+        if launch.fault is not None:
+            account = Account(found, None, note="no ledger: the launch was stopped")
+        else:
+            account = self._account(launch, stream, found)
+        self.accounts[launch.index] = account
 
     def _account(self, launch: Launch, stream: Any, found: Floor) -> Account:
         cycles = launch.counters["cycles"]
-        key = (launch.work.program_va, launch.work.grid, launch.work.block, launch.counters["cache"])
+        work = launch.work
+        key = (work.program_va, work.grid, work.block, work.shared, launch.counters["cache"])
         known = self._known.get(key)
-        if known is not None and abs(known.cycles - cycles) <= _SAME * cycles:
+        if known is not None and _alike(known, cycles, found):
             return self._like(known, cycles, found)
         if stream is None or self._left <= 0:
             return Account(
@@ -121,21 +127,33 @@ class Accountant:
             return known.account
         duration = round(cycles * 1_000_000 / self._values["sm_clock_khz"])
         left = duration - sum(term.ns for term in ledger.terms)
-        terms = list(ledger.terms)
+        terms = [replace(term, ns=round(found.ns)) if term.key == "floor" else term for term in ledger.terms]
+        notes = [f"replayed for launch {known.index}, the same kernel and shape", known.account.note]
         if left:
-            tail = next((term.ns for term in terms if term.key == TAIL), 0)
-            terms = [*(term for term in terms if term.key != TAIL), Term(TAIL, tail + left, "modelled")]
-        note = f"replayed for launch {known.index}, the same kernel and shape"
-        if left:
-            note += f"; the {left:+d} ns between them are in the last term"
-        return replace(known.account, floor=found, ledger=replace(ledger, terms=tuple(terms)), note=note)
+            notes.append(f"the {left:+d} ns between them are in the last term")
+        return replace(
+            known.account,
+            floor=found,
+            ledger=replace(ledger, terms=balanced(terms, duration)),
+            note="; ".join(filter(None, notes)),
+        )
+
+
+def _alike(known: _Known, cycles: int, found: Floor) -> bool:
+    """Whether a launch with these figures is explained by the ledger of `known`."""
+    least = known.account.floor
+    return (
+        abs(known.cycles - cycles) <= _SAME * cycles
+        and least.kind == found.kind
+        and abs(least.ns - found.ns) <= _SAME * found.ns
+    )
 
 
 def absent(launch: Launch) -> frozenset[str]:
     """Effects that the launch's counters say cost nothing."""
     counters, metrics = launch.counters, launch.counters["metrics"]
     found: set[str] = set()
-    if not metrics.get("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", 0):
+    if not metrics.get(whatif.CONFLICTS, 0):
         found.add("bank_conflicts")
     if not counters.get("excess_sectors", 1):
         found.add("uncoalesced")
@@ -143,6 +161,8 @@ def absent(launch: Launch) -> frozenset[str]:
 
 
 def _sampled(ledger: Ledger) -> str:
-    if ledger.replayed == ledger.blocks:
+    if ledger.share == 1.0:
         return ""
-    return f"from the first {ledger.replayed} of {ledger.blocks} CTAs, scaled to the whole launch"
+    if ledger.replayed < ledger.blocks:
+        return f"from the first {ledger.replayed} of {ledger.blocks} CTAs, scaled to the whole launch"
+    return f"from the first {100 * ledger.share:.2g} % of its instructions, scaled to the whole launch"

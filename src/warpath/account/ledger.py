@@ -28,11 +28,15 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Terms that sum to the duration; `replayed` of `blocks` CTAs were replayed and the rest scaled."""
+    """Terms that sum to the duration; `replayed` of `blocks` CTAs were replayed and the rest scaled.
+
+    `share` of the warp instructions was replayed: less than those CTAs have when they were too long to keep.
+    """
 
     terms: tuple[Term, ...]
     replayed: int
     blocks: int
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,37 +94,34 @@ def close(
 ) -> Ledger:
     """The ledger of a launch that took `cycles`. Effects in `absent` are known to cost nothing and are not replayed.
 
-    `threads` replays run at a time; `advance` is called after each.
+    `threads` replays run at a time; `advance` is called for each, here.
     """
     steps = [effect for effect in effects(gpu, values) if effect.key not in absent]
-    replay = replayer(stream, values)
-
-    def one(variant: Variant) -> Outcome:
-        outcome = replay(variant)
-        advance()
-        return outcome
-
+    share = 1.0 if stream.whole else min(stream.steps / max(floor.instructions, 1), 1.0)
     variants = removed(steps)
-    whole = stream.recorded == stream.blocks
+    if not stream.whole:
+        variants = [Variant({}, frozenset()), *variants]
+    outcomes: list[Outcome] = []
     with ThreadPoolExecutor(threads) as pool:
-        start = None if whole else pool.submit(one, Variant({}, frozenset()))
-        outcomes = list(pool.map(one, variants))
-    first = cycles if start is None else start.result().cycles
+        for outcome in pool.map(replayer(stream, values), variants):
+            outcomes.append(outcome)
+            advance()
+    first = cycles if stream.whole else outcomes.pop(0).cycles
     khz = values["sm_clock_khz"]
     around = {FRONT_END: _ns(values["front_end"], khz), STORE_DRAIN: _ns(values["back_end"], khz)}
     outside = sum(around.values())
     times = [_ns(first, khz) - outside, *(_ns(outcome.cycles, khz) - outside for outcome in outcomes)]
     costs = {effect.key: times[i] - times[i + 1] for i, effect in enumerate(steps)}
-    costs |= _rest(times[-1], outcomes[-1].dram_bytes, floor, gpu, stream.recorded / stream.blocks)
+    costs |= _rest(times[-1], outcomes[-1].dram_bytes, floor, gpu, share)
     duration = _ns(cycles, khz)
-    if not whole:
-        costs = _scale(costs, duration - round(floor.ns) - outside)
+    if not stream.whole:
+        costs = _scale(costs, duration - round(floor.ns) - outside, (duration - outside) / max(times[0], 1))
     costs = {FRONT_END: 0} | costs
     for key, ns in around.items():
         costs[key] += ns
     terms = [Term("floor", round(floor.ns), "computed")]
     terms += [Term(key, ns, "modelled") for key, ns in costs.items() if ns]
-    return Ledger(_balanced(terms, duration), stream.recorded, stream.blocks)
+    return Ledger(balanced(terms, duration), stream.recorded, stream.blocks, share)
 
 
 def _ns(cycles: int, khz: int) -> int:
@@ -136,17 +137,18 @@ def _rest(last: int, dram_bytes: int, floor: Floor, gpu: Gpu, share: float) -> d
     return {EXTRA_DRAM: max(traffic, 0), L2_KEPT: min(traffic, 0), TAIL: left - traffic}
 
 
-def _scale(costs: Mapping[str, int], total: int) -> dict[str, int]:
-    """Costs of a part of the launch, for all of it."""
+def _scale(costs: Mapping[str, int], total: int, most: float) -> dict[str, int]:
+    """Costs of a part of the launch, for all of it: to sum to `total`, no cost growing more than the time (`most`).
+
+    Where costs nearly cancel out, or the part lies on the other side of its floor, a sum says nothing of its parts.
+    """
     part = sum(costs.values())
-    return {key: round(ns * total / part) if part else ns for key, ns in costs.items()}
+    ratio = min(total / part, most) if part * total > 0 else 1.0
+    return {key: round(ns * ratio) for key, ns in costs.items()}
 
 
-def _balanced(terms: list[Term], duration: int) -> tuple[Term, ...]:
-    """The terms with what rounding left over put into the last."""
-    left = duration - sum(term.ns for term in terms)
-    if left == 0:
-        return tuple(terms)
-    last = terms[-1] if terms[-1].key == TAIL else Term(TAIL, 0, "modelled")
-    kept = terms[:-1] if terms[-1].key == TAIL else terms
-    return (*kept, Term(TAIL, last.ns + left, "modelled"))
+def balanced(terms: Sequence[Term], duration: int) -> tuple[Term, ...]:
+    """The terms with what is left over put into the last, so that they sum to `duration`."""
+    kept = [term for term in terms if term.key != TAIL]
+    tail = duration - sum(term.ns for term in kept)
+    return (*kept, Term(TAIL, tail, "modelled")) if tail else tuple(kept)

@@ -1,7 +1,8 @@
 """What a launch would take with one thing changed: each effect of the ledger alone, and what a user can change.
 
 Every answer is a replay of the recorded stream. What needs other instructions than those that ran (another algorithm)
-is not here; a block size or a vector width is answered by dealing the same warps out differently, and says so.
+is not here; a block size or a vector width is answered by dealing the same warps out differently, and says so, or is
+named with the reason why no replay can tell.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ _NOT_SM_CLOCKED = (
     "back_end",
 )  # fmt: skip
 _DRAM = ("dram_access_256", "dram_write_256", "dram_turnaround_256")
+CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
+_NEEDS_RUN = "needs a run: warpath sweep --set"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +72,24 @@ def changes(
         *_boards(stream, gpu, launch, boards),
     ]
     trials += _residency(stream, values, gpu, launch)
-    trials += _blocks(stream, values, gpu, launch)
-    trials += _widths(stream, values)
-    cycles = launch.counters["cycles"]
-
-    def one(trial: _Trial) -> Change:
-        result = trial.stream.replay(dict(trial.values), blocks_per_sm=trial.blocks_per_sm, **trial.ideal)
-        advance()
-        ns = result["cycles"] * 1e6 / trial.values["sm_clock_khz"] * scale
-        return Change(trial.key, trial.kind, trial.label, round(ns), trial.text)
-
-    whole = stream.recorded == stream.blocks
-    scale = 1.0 if whole else cycles / stream.replay(dict(values))["cycles"]
+    trials += _padding(stream, values, launch)
+    shapes, why = _blocks(stream, values, gpu, launch)
+    trials += shapes
+    widths, why_not = _widths(stream, values)
+    trials += widths
+    found: list[Change] = []
+    scale = 1.0 if stream.whole else launch.counters["cycles"] / stream.replay(dict(values))["cycles"]
     with ThreadPoolExecutor(threads) as pool:
-        return tuple(pool.map(one, trials))
+        for trial, cycles in zip(trials, pool.map(_cycles, trials), strict=True):
+            ns = cycles * 1e6 / trial.values["sm_clock_khz"] * scale
+            found.append(Change(trial.key, trial.kind, trial.label, round(ns), trial.text))
+            advance()
+    return (*found, *why, *why_not)
+
+
+def _cycles(trial: _Trial) -> int:
+    result = trial.stream.replay(dict(trial.values), blocks_per_sm=trial.blocks_per_sm, **trial.ideal)
+    return result["cycles"]
 
 
 def _effects(stream: Any, values: Mapping[str, int], gpu: Gpu) -> list[_Trial]:
@@ -151,32 +158,49 @@ def _residency(stream: Any, values: Mapping[str, int], gpu: Gpu, launch: Launch)
     return []
 
 
-def _blocks(stream: Any, values: Mapping[str, int], gpu: Gpu, launch: Launch) -> list[_Trial]:
-    """The same warps in blocks of half and twice the size; not when warps of a block wait for each other."""
-    if launch.work.shared > gpu.sm.shared_reserved_bytes:
+def _padding(stream: Any, values: Mapping[str, int], launch: Launch) -> list[_Trial]:
+    """No two words of a shared access in one bank: what padding can reach at best."""
+    if not launch.counters["metrics"].get(CONFLICTS, 0):
         return []
-    found: list[_Trial] = []
+    text = "as if no access had a bank conflict; room for the padding not counted"
+    return [_Trial("pad_shared", "user", "pad the shared array", stream, values, text, ideal={"banks": True})]
+
+
+def _blocks(
+    stream: Any, values: Mapping[str, int], gpu: Gpu, launch: Launch
+) -> tuple[list[_Trial], list[Change]]:
+    """The same warps in blocks of half and twice the size, and the sizes that only another run can tell of."""
+    trials: list[_Trial] = []
+    untold: list[Change] = []
     for threads in (launch.threads // 2, launch.threads * 2):
         if threads % _LEAST_BLOCK or not _LEAST_BLOCK <= threads <= _WIDEST_BLOCK:
             continue
-        other = stream.regroup(threads // _LEAST_BLOCK)
         fit = _fits(gpu, launch, threads, launch.work.registers)
-        if other is None or fit.blocks_per_sm == 0:
+        if fit.blocks_per_sm == 0:
             continue
-        text = f"{fit.blocks_per_sm} blocks an SM; the same warps, dealt out differently"
-        label = f"blocks of {threads} threads instead of {launch.threads}"
-        found.append(
-            _Trial(f"block_{threads}", "user", label, other, values, text, blocks_per_sm=fit.blocks_per_sm)
-        )
-    return found
+        key, label = f"block_{threads}", f"blocks of {threads} threads instead of {launch.threads}"
+        if launch.work.shared > gpu.sm.shared_reserved_bytes:
+            why = "its shared memory is laid out for this block size"
+            untold.append(Change(key, "user", label, None, f"{_NEEDS_RUN}; {why}"))
+        elif (other := stream.regroup(threads // _LEAST_BLOCK)) is None:
+            why = "warps of a block wait for each other"
+            untold.append(Change(key, "user", label, None, f"{_NEEDS_RUN}; {why}"))
+        else:
+            per_sm = fit.blocks_per_sm
+            text = f"{per_sm} blocks an SM; the same warps, dealt out differently"
+            trials.append(_Trial(key, "user", label, other, values, text, blocks_per_sm=per_sm))
+    return trials, untold
 
 
-def _widths(stream: Any, values: Mapping[str, int]) -> list[_Trial]:
+def _widths(stream: Any, values: Mapping[str, int]) -> tuple[list[_Trial], list[Change]]:
     """Accesses 2 and 4 times as wide, each thread doing that much more; arithmetic is counted once."""
-    found: list[_Trial] = []
+    trials: list[_Trial] = []
     for ways in _WAYS:
         wide = stream.widen(ways)
         if wide is not None:
             text = f"{ways} elements a thread with accesses {ways} times as wide; arithmetic counted once"
-            found.append(_Trial(f"vector_{ways}", "user", f"vector accesses x{ways}", wide, values, text))
-    return found
+            trials.append(_Trial(f"vector_{ways}", "user", f"vector accesses x{ways}", wide, values, text))
+    if trials:
+        return trials, []
+    why = "its warps meet, part ways, or do not read and write side by side"
+    return [], [Change("vector", "user", "vector accesses", None, f"{_NEEDS_RUN}; {why}")]

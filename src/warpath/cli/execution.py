@@ -116,6 +116,8 @@ def execute(
     # A report costs more than a small launch: only when somebody reads it.
     reported = count or wants_report(args)
     accountants = [accountant] if accountant is not None and not args.functional else []
+    for each in accountants:
+        each.wanted = recorder.wants
     observers = [
         watch,
         *accountants,

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the account and the path; 1 when a launch faulted, 0 otherwise."""
-    sections = _sections(args)
+    wanted = sections(args)
     gpu = spec.load(args.gpu)
     boards = tuple(spec.load(name) for name in spec.names()) if args.what_if else ()
     with Progress(
@@ -53,11 +53,11 @@ def run(args: argparse.Namespace) -> int:
             progress=lambda what, done: progress.update(task, description=f"{what}: {done} replays"),
         )
         report = execute(args, count=True, hold=True, accountant=accountant)
-    terminal.render(report, console(), sections)
+    terminal.render(report, console(), wanted)
     return 1 if report.faults else 0
 
 
-def _sections(args: argparse.Namespace) -> tuple[str, ...]:
+def sections(args: argparse.Namespace) -> tuple[str, ...]:
     """The sections to print; UsageError for one that does not exist."""
     if not args.section:
         return terminal.SECTIONS

@@ -144,7 +144,8 @@ class Executor:
     def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:
         options = self._options
         flush = options.cache_control == "all"
-        return clock.start(grid, launch, flush, options.record, options.timeline)
+        record = options.record if launch.recorded else 0
+        return clock.start(grid, launch, flush, record, options.timeline)
 
     @property
     def _budget(self) -> int:

@@ -40,6 +40,7 @@ class Launch:
     to be kept.
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
+    `recorded`: its stream is kept if streams are; who keeps them may say before it starts that this one is not wanted.
 
     An observer that wants `on_step` at a moment of model time sets `pause_ns` in `on_grid`; `elapsed_ns` is the
     model time so far, None without the clock.
@@ -68,6 +69,7 @@ class Launch:
     shared_slack: int = 0
     pause_ns: int | None = None
     elapsed_ns: int | None = None
+    recorded: bool = True
 
     @property
     def threads(self) -> int:

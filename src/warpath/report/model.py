@@ -358,6 +358,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     instructions: list[InstructionInfo]
     floor_ns: float  # the larger of compulsory DRAM bytes at paper bandwidth and instructions at peak rate
     floor_bytes: int
+    floor_stored_bytes: int = 0  # of them, stores: what cannot stay in L2
     floor_kind: str = "dram"  # or `issue`
     ledger: list[LedgerTerm] = []
     ledger_note: str = ""  # how it was made when not by replaying all of the launch

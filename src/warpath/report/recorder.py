@@ -166,12 +166,20 @@ class Recorder:
             self.faults.append(_fault(launch, launch.fault, place))
         if "loads" in launch.counters:
             self._flow.launched(launch.index, launch.counters, self.names.shared())
-        wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
-        if wanted and (self._count is None or len(self._launches) < self._count):
+        if self.wants(launch):
             first = _first_row(place) if place else 0
             timeline = self._timelines.build(raw, launch, first) if raw else None
             record = self.names.launch(launch.index)
             self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
+
+    def wants(self, launch: GpuLaunch) -> bool:
+        """Whether `launch`, which starts or ends now, will be in the report."""
+        if self._count is not None and len(self._launches) >= self._count:
+            return False
+        if self._kernel is None:
+            return True
+        place = self.names.place(launch.work.program_va) if self.names else None
+        return place is not None and self._kernel in place.kernel.demangled
 
     def finish(
         self, gpu: Gpu, kernels: Mapping[str, KernelInfo], accounts: Mapping[int, Account]
@@ -223,6 +231,7 @@ class Recorder:
             instructions=code,
             floor_ns=least.ns,
             floor_bytes=least.bytes,
+            floor_stored_bytes=least.stored_bytes,
             floor_kind=least.kind,
             timeline=kept.timeline,
             flow=traffic.flow(launch.counters),

@@ -19,6 +19,7 @@ from warpath.report.ledger_terminal import (
     what_if_lines,
 )
 from warpath.report.model import InstructionInfo, Launch, Report, Traffic
+from warpath.report.stalls_terminal import stalls_table
 from warpath.units import format_bytes, format_duration_ns
 
 MOST_PRINTED = 20  # lines of the program's output
@@ -40,6 +41,7 @@ SECTIONS = (
     "compile",
     "host",
     "launch",
+    "stalls",
     "code",
     "program",
     "what-if",
@@ -173,12 +175,15 @@ def _host(report: Report, console: Console) -> None:
 
 
 def _launch(report: Report, launch: Launch, console: Console, sections: Collection[str]) -> None:
-    if not {"launch", "code"} & set(sections):
+    if not {"launch", "stalls", "code"} & set(sections):
         return
     _section(console, f"the path of {title(launch)}", [])
     if "launch" in sections:
         for line in (*_submission(launch), *_placement(report, launch), *_memory(report, launch)):
             _line(console, line)
+    if "stalls" in sections and (table := stalls_table(launch)) is not None:
+        _line(console, "stalls by source line:")
+        console.print(table)
     if "code" in sections:
         _code(launch, console)
 

@@ -11,6 +11,7 @@ from warpath.report.traffic import KINDS, SECTOR, opcode_of, width
 from warpath.units import format_bytes, format_duration_ns
 
 LANES = 32
+_ATOMICS = ("global atomics",)
 _SHARED = ("shared loads", "shared stores", "shared atomics")
 
 Worst = tuple[InstructionInfo, float] | None
@@ -49,8 +50,11 @@ def stalled(*reasons: str) -> Callable[[InstructionInfo], float]:
 
 
 def excess_sectors(i: InstructionInfo) -> float:
-    """Sectors of a global or local access beyond those that its lanes would fill side by side."""
-    if not i.requests or not i.sectors:
+    """Sectors of a global or local access beyond those that its lanes would fill side by side.
+
+    Not of atomics: theirs count again for lanes on one word, which no layout helps.
+    """
+    if not i.requests or not i.sectors or _is(i, _ATOMICS):
         return 0
     lanes = i.thread_executed / max(i.executed, 1)
     return i.sectors - i.requests * max(-(-lanes * width(opcode_of(i.sass)) // SECTOR), 1)
@@ -74,7 +78,8 @@ def _front_end(launch: Launch) -> str:
 
 def _block_ramp(launch: Launch) -> str:
     x, y, z = launch.grid
-    return f"{x * y * z} CTAs handed out one after another, {launch.occupancy.waves:.2f} waves"
+    handed_out = "1 CTA" if x * y * z == 1 else f"{x * y * z} CTAs handed out one after another"
+    return f"{handed_out}, {launch.occupancy.waves:.2f} waves"
 
 
 def _cold_fetch(launch: Launch) -> str:
@@ -86,7 +91,9 @@ def _cold_fetch(launch: Launch) -> str:
 
 def _fixed_latency(launch: Launch) -> str:
     found = worst(launch.instructions, stalled("wait", "barrier", "short_scoreboard", "branch_resolving"))
-    return f"stall counts, barriers, branches, shared memory; most at {place(found[0])}" if found else ""
+    return "stall counts, barriers, branches, shared memory" + (
+        f"; most at {place(found[0])}" if found else ""
+    )
 
 
 def _memory_latency(launch: Launch) -> str:
@@ -101,7 +108,7 @@ def _memory_latency(launch: Launch) -> str:
 def _bank_conflicts(launch: Launch) -> str:
     found = worst(launch.instructions, lambda i: i.wavefronts - i.requests if _is(i, _SHARED) else 0)
     if found is None:
-        return ""
+        return "words of one access that lie in one bank"
     i = found[0]
     return f"{i.wavefronts / i.requests:.3g} wavefronts a request at {place(i)}"
 
@@ -109,7 +116,8 @@ def _bank_conflicts(launch: Launch) -> str:
 def _uncoalesced(launch: Launch) -> str:
     found = worst(launch.instructions, excess_sectors)
     if found is None:
-        return ""
+        atomics = worst(launch.instructions, lambda i: i.sectors if _is(i, _ATOMICS) else 0)
+        return "lanes that lie apart" + (f"; most of the atomics at {place(atomics[0])}" if atomics else "")
     i = found[0]
     return f"{i.sectors / i.requests:.3g} sectors a request at {place(i)}, where {ideal_sectors(i)} would do"
 
@@ -160,7 +168,9 @@ def _imbalance_tail(launch: Launch) -> str:
         return "SMs and channels that finish at different times"
     idle = len(launch.sm_blocks) - len(busy)
     spread = f"{min(busy)} to {max(busy)}" if min(busy) != max(busy) else str(max(busy))
-    return f"{spread} CTAs an SM" + (f", {idle} of {len(launch.sm_blocks)} SMs had none" if idle else "")
+    return f"{spread} {'CTA' if spread == '1' else 'CTAs'} an SM" + (
+        f", {idle} of {len(launch.sm_blocks)} SMs had none" if idle else ""
+    )
 
 
 def _is(i: InstructionInfo, kinds: Sequence[str]) -> bool:

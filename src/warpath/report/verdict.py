@@ -20,6 +20,8 @@ BINDING_PERCENT = 55.0
 LAUNCH_SHARE = 0.5
 # Parts of the duration below this share are lumped together.
 _SMALL = 0.03
+# Uncoalesced sectors or bank conflicts that cost this share of the duration come first among what would help.
+_LAYOUT_SHARE = 0.1
 _MEMORY = ("dram", "l2", "crossbar", "lsu")
 
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -108,9 +110,16 @@ def floor_text(launch: Launch, gpu: GpuInfo) -> str:
     written = launch.counters.get("dram__bytes_write.sum", 0)
     if stored and written < stored / 2:
         kept = f"; the {format_bytes(stored)} of stores stayed in the {_mib(gpu.l2_bytes)} L2"
-    return (
-        f"DRAM {floor} ({format_bytes(launch.floor_bytes)} of loads at {gpu.dram_bandwidth_gbs:g} GB/s{kept})"
-    )
+    return f"DRAM {floor} ({_compulsory(launch)} at {gpu.dram_bandwidth_gbs:g} GB/s{kept})"
+
+
+def _compulsory(launch: Launch) -> str:
+    """`8 MiB of loads`, `8 MiB of loads and 2 MiB of stores that L2 cannot hold`."""
+    loaded, stored = launch.floor_bytes - launch.floor_stored_bytes, launch.floor_stored_bytes
+    parts = [f"{format_bytes(loaded)} of loads"] if loaded or not stored else []
+    if stored:
+        parts.append(f"{format_bytes(stored)} of stores that L2 cannot hold")
+    return " and ".join(parts)
 
 
 def _mib(count: int) -> str:
@@ -219,8 +228,8 @@ def _work(launch: Launch, found: Bound) -> str:
     ledger = {term.term: term for term in launch.ledger}
     named = [ledger[key] for key in ("uncoalesced", "bank_conflicts") if key in ledger]
     layout = max(named, key=lambda term: term.ns, default=None)
-    if layout is not None and layout.ns >= 0.1 * (launch.duration_ns or 0):
-        return f"Better laid out accesses would help: {layout.text}."
+    if layout is not None and layout.ns >= _LAYOUT_SHARE * (launch.duration_ns or 0):
+        return f"Better laid out accesses would help{f': {layout.text}' if layout.text else ''}."
     idle = sum(1 for count in launch.sm_blocks if not count)
     if launch.sm_blocks and idle > len(launch.sm_blocks) // 4:
         return f"{idle} of {len(launch.sm_blocks)} SMs have nothing to do: more, smaller blocks would help."
