@@ -27,6 +27,22 @@ struct CtaBarrier {
   BarrierMode mode = BarrierMode::Sync;
 };
 
+// Bytes that are zero until they are written. Most kernels never touch the stack that is set aside for them,
+// so these are pages that the host makes up as they are touched.
+class ZeroPages {
+ public:
+  explicit ZeroPages(std::size_t size);
+  ~ZeroPages();
+  ZeroPages(const ZeroPages&) = delete;
+  ZeroPages& operator=(const ZeroPages&) = delete;
+  u8* data() const { return bytes_; }
+  void clear();
+
+ private:
+  std::size_t size_;
+  u8* bytes_ = nullptr;
+};
+
 struct Cta {
   u64 index = 0;   // linear block number
   u32 id[3] = {};  // blockIdx
@@ -37,7 +53,7 @@ struct Cta {
   std::vector<Warp> warps;
   std::vector<Row> rows;  // register files of all warps
   std::vector<u8> shared;
-  std::vector<u8> local;        // local memory of all warps
+  ZeroPages local;              // local memory of all warps
   bool shared_written = false;  // since start(): what is untouched needs no clearing for the next block
   bool local_written = false;
   std::array<CtaBarrier, kCtaBarriers> barriers;
