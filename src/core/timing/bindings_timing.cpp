@@ -1,6 +1,7 @@
 #include "timing/bindings_timing.hpp"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
 #include "timing/timed_grid.hpp"
@@ -119,6 +120,21 @@ const char* step(TimedGrid& grid, u64 budget, u32 threads) {
   return names[static_cast<int>(state)];
 }
 
+// The stream again under other parameters, on one host thread: the same result as of a timed grid.
+nb::dict replay(Stream& stream, const std::map<std::string, u64>& params, bool stalls, bool banks,
+                bool sectors) {
+  std::optional<MemorySystem> memory;
+  std::optional<TimedGrid> grid;
+  {
+    nb::gil_scoped_release release;
+    memory.emplace(*stream.before, TimingParams::from(params));
+    grid.emplace(stream, *memory, Idealised{stalls, banks, sectors});
+    while (grid->step(~u64{0} >> 1, 1) == GridState::Running) {
+    }
+  }
+  return result(*grid);
+}
+
 }  // namespace
 
 void bind_timing(nb::module_& m) {
@@ -132,10 +148,15 @@ void bind_timing(nb::module_& m) {
       .def("flush", &MemorySystem::flush)
       .def("copied", &MemorySystem::copied, "va"_a, "size"_a);
   nb::class_<TimedGrid>(m, "TimedGrid")
-      .def(nb::init<Grid&, MemorySystem&, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,
-           nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(nb::init<Grid&, MemorySystem&, u64, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,
+           "record"_a = 0, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
-      .def("result", result);
+      .def("result", result)
+      .def("stream", &TimedGrid::stream, nb::keep_alive<0, 1>());
+  nb::class_<Stream>(m, "Stream")
+      .def_prop_ro("blocks", [](const Stream& stream) { return stream.blocks; })
+      .def_prop_ro("recorded", [](const Stream& stream) { return stream.ctas.size(); })
+      .def("replay", replay, "params"_a, "stalls"_a = false, "banks"_a = false, "sectors"_a = false);
   nb::list names;
   for (std::string_view name : kStallNames) names.append(nb::str(name.data(), name.size()));
   m.attr("STALLS") = nb::tuple(names);

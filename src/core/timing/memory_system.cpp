@@ -1,6 +1,7 @@
 #include "timing/memory_system.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace warpath {
 namespace {
@@ -64,11 +65,24 @@ MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i)
     partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways);
   dirty_limit_ = params.l2_ways * params.l2_dirty_percent / 100;
-  distances_.resize(std::size_t{params.sms} * params.l2_slices);
-  for (std::size_t i = 0; i < distances_.size(); ++i) {
-    distances_[i] = static_cast<u8>(mix(i * 2 + 1) % (params.distance_spread / 2 + 1));
-  }
+  set_distances();
   begin_launch();
+}
+
+MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params) : MemorySystem(other) {
+  if (params.l2_partitions != params_.l2_partitions || params.l2_bytes != params_.l2_bytes ||
+      params.l2_ways != params_.l2_ways || params.l2_slices != params_.l2_slices || params.sms != params_.sms)
+    throw std::invalid_argument("a replay cannot change the number of SMs or the size of L2");
+  params_ = params;
+  set_distances();
+  begin_launch();
+}
+
+void MemorySystem::set_distances() {
+  distances_.resize(std::size_t{params_.sms} * params_.l2_slices);
+  for (std::size_t i = 0; i < distances_.size(); ++i) {
+    distances_[i] = static_cast<u8>(mix(i * 2 + 1) % (params_.distance_spread / 2 + 1));
+  }
 }
 
 void MemorySystem::flush() {

@@ -49,6 +49,8 @@ class L2Tags {
 class MemorySystem {
  public:
   explicit MemorySystem(const TimingParams& params);
+  // The contents of `other` under other parameters; sizes must be the same.
+  MemorySystem(const MemorySystem& other, const TimingParams& params);
 
   const TimingParams& params() const { return params_; }
   // Throws away all contents: what ncu does before each pass with --cache-control all.
@@ -88,6 +90,7 @@ class MemorySystem {
     u32 writes = 0;  // accesses gathered for the next batch
   };
 
+  void set_distances();
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Underway& underway(u32 gpc, u64 line);

@@ -27,7 +27,7 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker& worker, SmCounters& counters)
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters)
     : context_(context),
       params_(*context.params),
       id_(id),
@@ -47,47 +47,61 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker& worker, SmC
   }
 }
 
-void TimedSm::start(std::unique_ptr<Cta> cta, Cycle at) {
+void TimedSm::start(Arrival arrival) {
   u32 index = 0;
-  while (index < resident_.size() && resident_[index].cta != nullptr) ++index;
+  while (index < resident_.size() && resident_[index].busy) ++index;
   if (index == resident_.size()) resident_.emplace_back();
   Resident& resident = resident_[index];
+  resident.busy = true;
+  resident.cta = std::move(arrival.cta);
+  resident.stream = arrival.stream;
   resident.warps.clear();
-  resident.running = static_cast<u32>(cta->warps.size());
-  resident.started = resident.finish = at;
+  const bool executes = resident.cta != nullptr;
+  const std::size_t warps = executes ? resident.cta->warps.size() : resident.stream->warps();
+  if (!executes) resident.missing = resident.stream->meetings();
+  resident.running = static_cast<u32>(warps);
+  resident.started = resident.finish = arrival.at;
   ++residents_;
   // Warp w goes to sub-partition (first + w) mod 4; the first is the emptiest, so that one-warp CTAs spread.
-  const u32 parts = params_.sub_partitions;
   u32 first = 0;
-  for (u32 p = 1; p < parts; ++p) {
+  for (u32 p = 1; p < params_.sub_partitions; ++p) {
     if (__builtin_popcount(parts_[p].occupied) < __builtin_popcount(parts_[first].occupied)) first = p;
   }
-  for (Warp& warp : cta->warps) {
-    const u32 p = (first + warp.id) % parts;
-    SubPartition& part = parts_[p];
-    const u32 slots = params_.max_warps / parts;
-    u32 slot = 0;
-    while (slot + 1 < slots && ((part.occupied >> slot) & 1) != 0) ++slot;
-    const u16 number = static_cast<u16>(p * slots + slot);
-    TimedWarp& timed = warps_[number];
-    timed = TimedWarp{};
-    timed.warp = &warp;
-    timed.part = static_cast<u8>(p);
-    timed.slot = static_cast<u8>(slot);
-    timed.cta = static_cast<u16>(index);
-    timed.live = true;
-    timed.started = at + u64{warp.id} * params_.warp_launch_interval;
-    timed.issued = timed.started - 1;
-    resident.warps.push_back(number);
-    part.occupied |= 1u << slot;
-    part.live |= 1u << slot;
-    part.warp[slot] = number;
-    part.age[slot] = next_age_;
-    timed.waits.begin(timed.started);
-    ready_stage(timed, timed.started, false);
-  }
+  for (u32 id = 0; id < warps; ++id) seat(index, id, (first + id) % params_.sub_partitions, arrival.at);
   ++next_age_;
-  resident.cta = std::move(cta);
+}
+
+// Gives warp `id` of a resident CTA a slot of sub-partition `p`.
+void TimedSm::seat(u32 index, u32 id, u32 p, Cycle at) {
+  Resident& resident = resident_[index];
+  SubPartition& part = parts_[p];
+  const u32 slots = params_.max_warps / params_.sub_partitions;
+  u32 slot = 0;
+  while (slot + 1 < slots && ((part.occupied >> slot) & 1) != 0) ++slot;
+  const u16 number = static_cast<u16>(p * slots + slot);
+  TimedWarp& warp = warps_[number];
+  warp = TimedWarp{};
+  warp.id = static_cast<u16>(id);
+  if (resident.cta != nullptr) {
+    warp.warp = &resident.cta->warps[id];
+    warp.pc = warp.warp->pc;
+  } else {
+    warp.script = resident.stream->steps(id);
+    warp.pc = warp.script->pc;
+  }
+  warp.part = static_cast<u8>(p);
+  warp.slot = static_cast<u8>(slot);
+  warp.cta = static_cast<u16>(index);
+  warp.live = true;
+  warp.started = at + u64{id} * params_.warp_launch_interval;
+  warp.issued = warp.started - 1;
+  resident.warps.push_back(number);
+  part.occupied |= 1u << slot;
+  part.live |= 1u << slot;
+  part.warp[slot] = number;
+  part.age[slot] = next_age_;
+  warp.waits.begin(warp.started);
+  ready_stage(warp, warp.started, false);
 }
 
 Cycle TimedSm::next() const {
@@ -100,7 +114,7 @@ Cycle TimedSm::next() const {
 void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
   for (const Reply& reply : replies) take_reply(reply);
   replies.clear();
-  for (Arrival& arrival : arrivals) start(std::move(arrival.cta), arrival.at);
+  for (Arrival& arrival : arrivals) start(std::move(arrival));
   arrivals.clear();
   for (SubPartition& part : parts_) part.next = std::max(part.next, from);
   while (true) {
@@ -208,24 +222,38 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
   if (cycles > own.interval) part.port_free = now + 1 + cycles - own.interval;
 }
 
-void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
-  TimedWarp& warp = warps_[part.warp[slot]];
+// What the instruction does: executed, or read from the stream.
+void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
+  CtaStream* stream = resident_[warp.cta].stream;
+  if (warp.warp == nullptr) {
+    if (op.kind == TimedKind::Memory) stream->read(warp.script->payload, touch_);
+    return;
+  }
   Warp& state = *warp.warp;
-  const u32 pc = state.pc;
-  const TimedOp& op = context_.ops[pc];
-  account(part, slot, warp, now, pc);
-  warp.issued = now;
-  occupy(part, op, part.warp[slot], now);
   state.cta->clock = now;
-  worker_.left = worker_.slice;
-  worker_.access.mask = 0;
+  worker_->left = worker_->slice;
+  worker_->access.mask = 0;
   try {
-    execute(state, context_.code, worker_.counts.data());
+    execute(state, context_.code, worker_->counts.data());
   } catch (Fault& fault) {
     fault.cta = state.cta->index;
     fault.warp = state.id;
     throw;
   }
+  if (stream != nullptr) stream->add(warp.id, warp.pc);
+  if (op.kind != TimedKind::Memory) return;
+  describe(worker_->access, op, context_.local_bytes, touch_);
+  if (stream != nullptr) stream->touched(warp.id, touch_);
+}
+
+void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
+  TimedWarp& warp = warps_[part.warp[slot]];
+  const u32 pc = warp.pc;
+  const TimedOp& op = context_.ops[pc];
+  account(part, slot, warp, now, pc);
+  warp.issued = now;
+  occupy(part, op, part.warp[slot], now);
+  perform(warp, op, now);
   switch (op.kind) {
     case TimedKind::Unit:
       answer(warp, op.write_sb, now + op.latency, false);
@@ -246,31 +274,30 @@ void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
 
 // Where the warp stands once an instruction has issued.
 void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
-  Warp& state = *warp.warp;
   SubPartition& part = parts_[warp.part];
   part.wake[warp.slot] = kNever;
   part.seen &= ~(1u << warp.slot);
   warp.waits.begin(now + 1);
   warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
-  if (op.kind == TimedKind::Barrier || op.kind == TimedKind::Exit) {
-    Resident& resident = resident_[warp.cta];
-    Cycle at = now + 1;
-    if (op.kind == TimedKind::Barrier) {
-      at = barrier_unit_.take(now * 256, u64{params_.barrier_interval} * 256) / 256 + params_.barrier_latency;
-    }
-    release_groups(resident, at);
-    if (op.kind == TimedKind::Barrier && state.active == 0 && select_group(state)) {
-      warp.waits.add(Stall::Barrier, at);
-      ready_stage(warp, now, state.pc == pc + 1);
+  Cycle at = now + 1;
+  if (op.kind == TimedKind::Barrier) {
+    at = barrier_unit_.take(now * 256, u64{params_.barrier_interval} * 256) / 256 + params_.barrier_latency;
+  }
+  const u64 sleeps = op.kind == TimedKind::Sleep ? sleep_ns(warp, pc) : 0;
+  const Flow next = warp.warp != nullptr ? flow(warp, op, at) : scripted_flow(warp, at);
+  const bool follows = warp.pc == pc + 1;
+  switch (next) {
+    case Flow::Exits:
+      return exit_warp(warp, pc, now);
+    case Flow::Blocks:
+      warp.blocked = Blocked::Group;
       return;
-    }
+    case Flow::Passes:
+      warp.waits.add(Stall::Barrier, at);
+      return ready_stage(warp, now, follows);
+    case Flow::Goes:
+      break;
   }
-  if (state.active == 0 && !select_group(state)) {
-    if (state.exited == kFullMask) return exit_warp(warp, pc, now);
-    warp.blocked = Blocked::Group;
-    return;
-  }
-  const bool follows = state.pc == pc + 1;
   if (!follows) warp.waits.add(Stall::BranchResolving, now + params_.branch_redirect);
   if (op.kind == TimedKind::Fence) {
     if (warp.acks != 0) {
@@ -279,17 +306,13 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
     }
     warp.waits.add(Stall::Membar, std::max(now + params_.membar_latency, warp.ack_time));
   }
-  if (op.kind == TimedKind::Sleep) {
-    const Operand& time = context_.code[pc].operands[0];
-    const u64 ns = time.kind == OperandKind::Reg ? state.read_row(time.reg)[0] : static_cast<u64>(time.value);
-    warp.waits.add(Stall::Sleeping, now + ns * params_.sm_clock_khz / 1000000);
-  }
+  if (sleeps != 0) warp.waits.add(Stall::Sleeping, now + sleeps * params_.sm_clock_khz / 1000000);
   ready_stage(warp, follows ? now : warp.waits.last, follows);
 }
 
 // The next instruction's bytes.
 void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
-  const u32 line = warp.warp->pc >> kLineShift;
+  const u32 line = warp.pc >> kLineShift;
   if (line != warp.line || !follows) {
     const bool sequential = follows && warp.line != ~0u;
     warp.line = line;
@@ -301,7 +324,7 @@ void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
 
 // Its operands: scoreboards, then the constant cache.
 void TimedSm::scoreboard_stage(TimedWarp& warp) {
-  const TimedOp& op = context_.ops[warp.warp->pc];
+  const TimedOp& op = context_.ops[warp.pc];
   u32 mask = op.wait_mask;
   if (op.kind == TimedKind::Depbar && op.depbar_sb < kScoreboards) {
     if (warp.scoreboard_open[op.depbar_sb] > op.depbar_count) mask |= 1u << op.depbar_sb;
@@ -327,17 +350,6 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);
-}
-
-// Warps of the CTA whose lanes were let go by a barrier.
-void TimedSm::release_groups(Resident& resident, Cycle at) {
-  for (u16 number : resident.warps) {
-    TimedWarp& other = warps_[number];
-    if (!other.live || other.blocked != Blocked::Group || !select_group(*other.warp)) continue;
-    other.blocked = Blocked::No;
-    other.waits.add(Stall::Barrier, at);
-    ready_stage(other, at, true);
-  }
 }
 
 void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {
@@ -366,21 +378,8 @@ void TimedSm::end_warp(TimedWarp& warp) {
   if (--resident.running != 0) return;
   spans.emplace_back(resident.started, resident.finish);
   departures.push_back({resident.finish, static_cast<u16>(id_), std::move(resident.cta)});
+  resident.busy = false;
   --residents_;
-}
-
-bool TimedSm::blocked_at(Fault& fault) const {
-  for (const TimedWarp& warp : warps_) {
-    if (!warp.live || warp.blocked != Blocked::Group) continue;
-    const Warp& state = *warp.warp;
-    const u32 waiting = ~state.exited;
-    fault.lane = lowest_lane(waiting);
-    fault.index = std::max(state.lane_pc[fault.lane], 1u) - 1;
-    fault.cta = state.cta->index;
-    fault.warp = state.id;
-    return true;
-  }
-  return false;
 }
 
 u64 TimedSm::active_cycles() const {

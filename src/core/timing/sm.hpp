@@ -8,11 +8,11 @@
 
 #include "exec/run.hpp"
 #include "sm/cta.hpp"
-#include "timing/coalesce.hpp"
 #include "timing/counters.hpp"
 #include "timing/decode.hpp"
 #include "timing/fetch.hpp"
 #include "timing/l1.hpp"
+#include "timing/stream.hpp"
 #include "timing/sub_partition.hpp"
 #include "timing/traffic.hpp"
 #include "timing/warp.hpp"
@@ -30,13 +30,16 @@ struct SmContext {
   u32 local_bytes = 0;  // per thread
   bool cold = false;    // caches were flushed before the launch
   u64 l1_bytes = 0;     // what the carve-out leaves
+  bool pack_lanes = false, spread_banks = false;  // what-if: every access as if it were well laid out
 };
 
-// A CTA on its way to the SM; its first warp starts at `at`.
+// A CTA on its way to the SM; its first warp starts at `at`. Either `cta` executes, and `stream` (null:
+// nobody asks) takes down what, or `stream` says what was executed.
 struct Arrival {
   Cycle at;
   u64 block;
   std::unique_ptr<Cta> cta;
+  CtaStream* stream;
 };
 
 // A CTA has left the SM.
@@ -49,7 +52,8 @@ struct Departure {
 class TimedSm {
  public:
   // `turn`: how many SMs got their first CTA before this one.
-  TimedSm(const SmContext& context, u32 id, u32 turn, Worker& worker, SmCounters& counters);
+  // `worker`: null while replaying.
+  TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters);
 
   // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
   // Throws Fault.
@@ -71,7 +75,10 @@ class TimedSm {
 
  private:
   struct Resident {
+    bool busy = false;
     std::unique_ptr<Cta> cta;
+    CtaStream* stream = nullptr;
+    std::vector<u32> missing;  // while replaying: by meeting, how many have not arrived
     std::vector<u16> warps;
     u32 running = 0;
     Cycle started = 0, finish = 0;
@@ -92,8 +99,12 @@ class TimedSm {
     i32 next;
   };
 
+  // How a warp goes on after an instruction.
+  enum class Flow : u8 { Goes, Passes, Blocks, Exits };
+
   // sm.cpp: issue
-  void start(std::unique_ptr<Cta> cta, Cycle at);
+  void start(Arrival arrival);
+  void seat(u32 index, u32 id, u32 p, Cycle at);
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
   void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
@@ -102,9 +113,17 @@ class TimedSm {
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
   void scoreboard_stage(TimedWarp& warp);
-  void release_groups(Resident& resident, Cycle at);
+  void perform(TimedWarp& warp, const TimedOp& op, Cycle now);
+  void wake(TimedWarp& other, Cycle at);
   void exit_warp(TimedWarp& warp, u32 pc, Cycle now);
   void end_warp(TimedWarp& warp);
+
+  // sm_flow.cpp: who waits for whom, executed and replayed
+  Flow flow(TimedWarp& warp, const TimedOp& op, Cycle at);
+  bool release_groups(Resident& resident, Cycle at);
+  Flow scripted_flow(TimedWarp& warp, Cycle at);
+  void arrive(Resident& resident, u32 meeting, Cycle at);
+  u64 sleep_ns(const TimedWarp& warp, u32 pc);
 
   // sm_memory.cpp: what goes through the MIO queue
   Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
@@ -113,8 +132,8 @@ class TimedSm {
   void memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
-  void load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at, bool local);
-  void store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local);
+  void load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
+  void store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at);
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
   bool join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves);
@@ -122,12 +141,12 @@ class TimedSm {
   void wait_for(u32 miss, u32 load);
   void take_reply(const Reply& reply);
   void finish_load(Load& load);
-  u64 localise(const TimedWarp& warp);
+  u64 local_line(const TimedWarp& warp) const;
 
   const SmContext& context_;
   const TimingParams& params_;
   u32 id_;
-  Worker& worker_;
+  Worker* worker_;
   SmCounters& counters_;
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
@@ -147,8 +166,7 @@ class TimedSm {
   i32 free_waiters_ = -1;
   u32 open_misses_ = 0, open_acks_ = 0;
   std::vector<Request> requests_;
-  Coalesced coalesced_;
-  Access local_access_;
+  Touch touch_;  // of the instruction that is issuing
 };
 
 }  // namespace warpath

@@ -6,16 +6,15 @@
 namespace warpath {
 namespace {
 
-constexpr u32 kStoreToken = 1u << 31;  // the rest of the token is the warp
-constexpr u64 kLocalTop = u64{1} << 24;
+constexpr u32 kStoreToken = 1u << 31;   // the rest of the token is the warp
 constexpr u32 kJoinable = 32;           // requests that a later one can join
 constexpr Cycle kJoinCycles = 16;       // and for how long: reads
 constexpr Cycle kJoinStoreCycles = 64;  // and stores
 
-L1Op op_of(const Access& access, const TimedOp& op) {
-  if (access.space == Space::Local) return access.write ? L1Op::LocalStore : L1Op::LocalLoad;
-  if (access.atomic) return op.reduces ? L1Op::GlobalReduce : L1Op::GlobalAtomic;
-  return access.write ? L1Op::GlobalStore : L1Op::GlobalLoad;
+L1Op op_of(const Touch& touch, const TimedOp& op) {
+  if (touch.local) return touch.write ? L1Op::LocalStore : L1Op::LocalLoad;
+  if (touch.atomic) return op.reduces ? L1Op::GlobalReduce : L1Op::GlobalAtomic;
+  return touch.write ? L1Op::GlobalStore : L1Op::GlobalLoad;
 }
 
 }  // namespace
@@ -52,91 +51,67 @@ void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cy
 }
 
 void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
-  const Access& access = worker_.access;
-  if (access.mask == 0) {  // no lane took part: the instruction passes through the queue all the same
-    const Cycle start = enqueue(part, op, lsu_unit_, params_.lsu_interval, now);
-    answer(warp, op.write_sb, start + params_.source_release, op.answers_long);
-    answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
-    return;
-  }
-  if (access.space == Space::Shared && op.issue == IssueClass::Mio)
-    return shared_access(part, warp, op, pc, now);
-  if (access.space == Space::Shared)
-    return shared_access(part, warp, op, pc, now);  // a generic address that was shared
-  cached_access(part, warp, op, pc, now);
+  if (context_.pack_lanes) pack_lanes(touch_, warp.id);
+  if (context_.spread_banks) spread_banks(touch_);
+  if (touch_.where == Touch::Where::Shared) return shared_access(part, warp, op, pc, now);
+  if (touch_.where == Touch::Where::Cached) return cached_access(part, warp, op, pc, now);
+  // No lane took part: the instruction passes through the queue all the same.
+  const Cycle start = enqueue(part, op, lsu_unit_, params_.lsu_interval, now);
+  answer(warp, op.write_sb, start + params_.source_release, op.answers_long);
+  answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
 }
 
 void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
-  const Access& access = worker_.access;
-  const SharedPasses passes = shared_passes(access, op.merges);
-  const SharedOp kind = access.atomic ? SharedOp::Atomic : access.write ? SharedOp::Store : SharedOp::Load;
+  const SharedOp kind = touch_.atomic ? SharedOp::Atomic : touch_.write ? SharedOp::Store : SharedOp::Load;
   SharedCounts& counts = counters_.shared[static_cast<u32>(kind)];
   ++counts.requests;
-  counts.wavefronts += passes.wavefronts;
-  counts.conflicts += passes.conflicts;
+  counts.wavefronts += touch_.wavefronts;
+  counts.conflicts += touch_.conflicts;
   MemoryInstrCount& own = counters_.memory[pc];
   ++own.requests;
-  own.wavefronts += passes.wavefronts;
-  own.conflicts += passes.conflicts;
-  const u32 cost = std::max(passes.wavefronts, access.width / 4u) * params_.lsu_interval;
+  own.wavefronts += touch_.wavefronts;
+  own.conflicts += touch_.conflicts;
+  const u32 cost = std::max<u32>(touch_.wavefronts, touch_.width / 4u) * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
-  const u32 latency = access.atomic ? params_.shared_atomic_latency : params_.shared_latency;
+  const u32 latency = touch_.atomic ? params_.shared_atomic_latency : params_.shared_latency;
   // A sub-partition takes half a pass a cycle.
   const Cycle data = part.data_port.take(start * 256, u64{cost} * params_.data_interval * 256) / 256;
   answer(warp, op.write_sb, std::max(start + cost, data) - 1 + latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
 
-// Local memory stands word by word, lane beside lane; returns what to add to the addresses.
-u64 TimedSm::localise(const TimedWarp& warp) {
-  Access& access = worker_.access;
-  for_lanes(access.mask, [&](u32 lane) {
-    const u64 offset = access.address[lane] % kLocalTop + context_.local_bytes - kLocalTop;
-    access.address[lane] = (offset / 4 * kLanes + lane) * 4 + offset % 4;
-  });
+// The first line of the warp's own local memory.
+u64 TimedSm::local_line(const TimedWarp& warp) const {
   const u64 number = u64{id_} * params_.max_warps + static_cast<u64>(&warp - warps_.data());
-  return context_.local_base + number * context_.local_bytes * kLanes;
+  return (context_.local_base + number * context_.local_bytes * kLanes) / kLineBytes;
 }
 
 void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
-  Access& access = worker_.access;
-  const bool local = access.space == Space::Local;
-  const u32 words = std::max<u32>(access.width / 4, 1);
-  if (local && words > 1) access.width = 4;  // the words of a lane lie in different lines
-  const u64 base = local ? localise(warp) : 0;
-  coalesce(access, base, coalesced_);
-  if (local) {
-    for (u32 word = 1; word < words; ++word) {
-      for (u32 i = 0, n = coalesced_.count / word; i < n; ++i) {
-        LineShare share = coalesced_.lines[i];
-        share.line += word;
-        coalesced_.sectors += static_cast<u32>(__builtin_popcount(share.sectors));
-        coalesced_.lines[coalesced_.count++] = share;
-      }
-    }
+  Coalesced& lines = touch_.lines;
+  if (touch_.local) {
+    const u64 base = local_line(warp);
+    for (u32 i = 0; i < lines.count; ++i) lines.lines[i].line += base;
   }
-  const L1Op kind = op_of(access, op);
-  if (access.atomic) count_passes(access, base, coalesced_);
-  L1Counts& counts = counters_.l1[static_cast<u32>(kind)];
-  counts.requests += local ? words : 1;
-  counts.sectors += coalesced_.sectors;
-  counts.lines += coalesced_.count;
+  L1Counts& counts = counters_.l1[static_cast<u32>(op_of(touch_, op))];
+  counts.requests += touch_.pieces;
+  counts.sectors += lines.sectors;
+  counts.lines += lines.count;
   MemoryInstrCount& own = counters_.memory[pc];
   ++own.requests;
-  own.sectors += coalesced_.sectors;
-  own.lines += coalesced_.count;
-  u32 wavefronts = tag_wavefronts(coalesced_);
-  for (u32 i = 0; access.atomic && i < coalesced_.count; ++i)
-    wavefronts = std::max<u32>(wavefronts, coalesced_.lines[i].passes);
+  own.sectors += lines.sectors;
+  own.lines += lines.count;
+  u32 wavefronts = tag_wavefronts(lines);
+  for (u32 i = 0; touch_.atomic && i < lines.count; ++i)
+    wavefronts = std::max<u32>(wavefronts, lines.lines[i].passes);
   counts.wavefronts += wavefronts;
   // Lines go by one after another, and so does the data, a line's worth at a time.
-  const u32 cost = std::max(coalesced_.count, access.width * u32(kLanes) / kLineBytes) * params_.lsu_interval;
+  const u32 cost = std::max(lines.count, touch_.width * u32(kLanes) / kLineBytes) * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
-  if (access.write || op.reduces) {
-    store_lines(warp, op.reduces ? RequestKind::Reduce : RequestKind::Write, counts, start, local);
+  if (touch_.write || op.reduces) {
+    store_lines(warp, op.reduces ? RequestKind::Reduce : RequestKind::Write, counts, start);
   } else {
-    load_lines(warp, op, counts, start, local);
+    load_lines(warp, op, counts, start);
   }
 }
 
@@ -186,7 +161,7 @@ void TimedSm::wait_for(u32 miss, u32 load) {
   ++loads_[load].waiting;
 }
 
-void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at, bool local) {
+void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at) {
   u32 number;
   if (free_loads_.empty()) {
     number = static_cast<u32>(loads_.size());
@@ -196,11 +171,11 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     free_loads_.pop_back();
   }
   loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0,
-                    at + coalesced_.count - 1 + params_.l1_latency};
-  const bool atomic = worker_.access.atomic;
-  const RequestKind kind = atomic ? RequestKind::Atomic : RequestKind::Read;
-  for (u32 i = 0; i < coalesced_.count; ++i) {
-    const LineShare& share = coalesced_.lines[i];
+                    at + touch_.lines.count - 1 + params_.l1_latency};
+  const bool local = touch_.local;
+  const RequestKind kind = touch_.atomic ? RequestKind::Atomic : RequestKind::Read;
+  for (u32 i = 0; i < touch_.lines.count; ++i) {
+    const LineShare& share = touch_.lines.lines[i];
     u8 missing = share.sectors;
     L1Line* line = op.bypass && !local ? nullptr : l1_.find(share.line);
     if (line != nullptr) {
@@ -253,12 +228,12 @@ bool TimedSm::join_store(const LineShare& share, u32 token, u32 bytes, Cycle lea
 }
 
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
-void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at, bool local) {
+void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at) {
+  const bool local = touch_.local;
   const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
-  const u64 access_bytes =
-      u64{worker_.access.width} * static_cast<u64>(__builtin_popcount(worker_.access.mask));
-  for (u32 i = 0; i < coalesced_.count; ++i) {
-    const LineShare& share = coalesced_.lines[i];
+  const u64 access_bytes = u64{touch_.width} * touch_.lanes;
+  for (u32 i = 0; i < touch_.lines.count; ++i) {
+    const LineShare& share = touch_.lines.lines[i];
     const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
     L1Line* line = l1_.find(share.line);
     if (kind == RequestKind::Reduce) {
@@ -271,15 +246,15 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
         line->written |= share.sectors;
         if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
       }
-      if (join_store(share, token, static_cast<u32>(access_bytes / coalesced_.count),
+      if (join_store(share, token, static_cast<u32>(access_bytes / touch_.lines.count),
                      at + i + params_.l1_miss_latency))
         continue;
     }
     const u64 cost = std::max({u64{sectors} * params_.store_sector_256, u64{params_.store_line_256},
-                               access_bytes * 256 / (coalesced_.count * params_.store_port_bytes)});
+                               access_bytes * 256 / (touch_.lines.count * params_.store_port_bytes)});
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
     send(out, share, kind, token);
-    requests_.back().bytes = static_cast<u8>(std::min<u64>(access_bytes / coalesced_.count, kLineBytes));
+    requests_.back().bytes = static_cast<u8>(std::min<u64>(access_bytes / touch_.lines.count, kLineBytes));
     ++warp.acks;
     ++open_acks_;
   }

@@ -8,61 +8,99 @@
 
 namespace warpath {
 
-namespace {
-
-u32 first_sm(const MemorySystem& memory, const Grid& grid) {
-  return static_cast<u32>(memory.launches() * memory.params().rotate_sms % grid.spec().sms);
-}
-
-}  // namespace
-
-TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id)
-    : grid_(grid),
+TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record)
+    : grid_(&grid),
+      program_(grid.program()),
+      record_(record),
+      sms_count_(grid.spec().sms),
+      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % grid.spec().sms)),
       memory_(memory),
       params_(memory.params()),
       ops_(decode_timing(grid.program(), memory.params())),
       distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms),
-                   grid.spec().blocks_per_sm, first_sm(memory, grid)),
+                   grid.spec().blocks_per_sm, first_sm_),
       replies_(memory.params().sms),
       buckets_(memory.params().quantum + 1) {
   const GridSpec& spec = grid.spec();
   if (spec.sms > params_.sms)
     throw std::invalid_argument("the grid has more SMs than the memory system serves");
+  if (record != 0) {
+    recorded_ = std::make_shared<Stream>();
+    recorded_->program = &grid.program();
+    recorded_->before = std::make_unique<const MemorySystem>(memory);
+    recorded_->blocks = grid.blocks();
+    recorded_->sms = spec.sms;
+    recorded_->blocks_per_sm = spec.blocks_per_sm;
+    recorded_->local_bytes = spec.local_bytes;
+    recorded_->l1_bytes = l1_bytes;
+    recorded_->code_id = code_id;
+  }
+  set_up(spec.local_bytes, l1_bytes, code_id);
+}
+
+TimedGrid::TimedGrid(Stream& stream, MemorySystem& memory, const Idealised& idealised)
+    : grid_(nullptr),
+      script_(&stream),
+      program_(*stream.program),
+      sms_count_(stream.sms),
+      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % stream.sms)),
+      memory_(memory),
+      params_(memory.params()),
+      ops_(decode_timing(*stream.program, memory.params())),
+      distributor_(memory.params(), stream.ctas.size(), stream.sms, stream.blocks_per_sm, first_sm_),
+      replies_(memory.params().sms),
+      buckets_(memory.params().quantum + 1) {
+  for (TimedOp& op : ops_) {
+    if (!idealised.stalls) break;
+    op.stall = 1;
+    op.yield = false;
+  }
+  context_.pack_lanes = idealised.sectors;
+  context_.spread_banks = idealised.banks;
+  set_up(stream.local_bytes, stream.l1_bytes, stream.code_id);
+}
+
+TimedGrid::~TimedGrid() {
+  if (grid_ != nullptr) grid_->forget_ctas();
+}
+
+void TimedGrid::set_up(u32 local_bytes, u64 l1_bytes, u64 code_id) {
   context_.params = &params_;
-  context_.code = grid.program().instructions();
+  context_.code = program_.instructions();
   context_.ops = ops_.data();
-  context_.home = &memory.code();
-  context_.code_lines = (grid.program().size() + kInstrPerLine - 1) / kInstrPerLine;
-  context_.local_bytes = spec.local_bytes;
+  context_.home = &memory_.code();
+  context_.code_lines = (program_.size() + kInstrPerLine - 1) / kInstrPerLine;
+  context_.local_bytes = local_bytes;
   context_.local_base = u64{1} << 56;  // beyond every address a program can form
   context_.l1_bytes = l1_bytes;
-  context_.cold = memory.flushed();
-  memory.begin_launch();
-  memory.use_code(code_id, context_.code_lines);
+  context_.cold = memory_.flushed();
+  memory_.begin_launch();
+  memory_.use_code(code_id, context_.code_lines);
 }
 
 void TimedGrid::begin(u32 threads) {
-  const u32 workers = grid_.make_workers(threads);
+  const u32 workers = grid_ != nullptr ? grid_->make_workers(threads) : 1;
   if (begun_) return;
   begun_ = true;
   for (u32 i = 0; i < workers; ++i) {
-    grid_.worker(i).observe = true;
-    grid_.worker(i).memory_counts.clear();
-    counters_.push_back(std::make_unique<SmCounters>(grid_.program().size() + 1));
+    if (grid_ != nullptr) {
+      grid_->worker(i).observe = true;
+      grid_->worker(i).memory_counts.clear();
+    }
+    counters_.push_back(std::make_unique<SmCounters>(program_.size() + 1));
   }
   faults_.resize(workers);
-  sms_.resize(grid_.spec().sms);
+  sms_.resize(sms_count_);
   exchange(0);
 }
 
 // SMs come into being with their first CTA.
 TimedSm& TimedGrid::sm(u32 number) {
   if (sms_[number] == nullptr) {
-    const u32 sms = grid_.spec().sms;
-    const u32 turn = (number + sms - first_sm(memory_, grid_)) % sms;
-    const u32 worker = number % static_cast<u32>(counters_.size());
-    sms_[number] =
-        std::make_unique<TimedSm>(context_, number, turn, grid_.worker(worker), *counters_[worker]);
+    const u32 turn = (number + sms_count_ - first_sm_) % sms_count_;
+    const u32 thread = number % static_cast<u32>(counters_.size());
+    Worker* worker = grid_ != nullptr ? &grid_->worker(thread) : nullptr;
+    sms_[number] = std::make_unique<TimedSm>(context_, number, turn, worker, *counters_[thread]);
   }
   return *sms_[number];
 }
@@ -121,7 +159,7 @@ class TimedGrid::Crew {
 };
 
 GridState TimedGrid::step(u64 budget, u32 threads) {
-  if (grid_.fault()) return GridState::Faulted;
+  if (grid_ != nullptr && grid_->fault()) return GridState::Faulted;
   begin(threads);
   const u64 target = executed() + budget;
   Crew crew(*this);
@@ -140,7 +178,8 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
       now_ = until;
     }
   } catch (Fault& fault) {
-    fail(std::move(fault));
+    if (grid_ == nullptr) throw;
+    grid_->fail(std::move(fault));
     return GridState::Faulted;
   }
   memory_.code_is_warm();
@@ -153,8 +192,9 @@ void TimedGrid::run_share(u32 thread, Cycle until) {
     for (std::size_t sm = thread; sm < sms_.size(); sm += counters_.size()) {
       if (sms_[sm] == nullptr) continue;
       TimedSm& own = *sms_[sm];
-      for (Arrival& arrival : own.arrivals)
-        grid_.start_cta(*arrival.cta, arrival.block, grid_.worker(thread));
+      for (Arrival& arrival : own.arrivals) {
+        if (grid_ != nullptr) grid_->start_cta(*arrival.cta, arrival.block, grid_->worker(thread));
+      }
       own.run(replies_[sm], now_, until);
     }
   } catch (Fault& fault) {
@@ -191,26 +231,37 @@ void TimedGrid::exchange(Cycle until) {
                    [](const Departure& a, const Departure& b) { return a.time < b.time; });
   for (Departure& departure : departures_) {
     distributor_.complete(departure.sm, departure.time);
-    spare_.push_back(std::move(departure.cta));
+    if (departure.cta != nullptr) spare_.push_back(std::move(departure.cta));
   }
   assignments_.clear();
   distributor_.assign(until + params_.quantum, assignments_);
-  for (const Assignment& assignment : assignments_) {
-    std::unique_ptr<Cta> cta;
-    if (spare_.empty()) {
-      cta = grid_.make_cta();
-    } else {
-      cta = std::move(spare_.back());
-      spare_.pop_back();
-    }
-    sm(assignment.sm).arrivals.push_back({std::max(assignment.at, until), assignment.block, std::move(cta)});
+  for (const Assignment& assignment : assignments_)
+    sm(assignment.sm).arrivals.push_back(arrival(assignment, until));
+}
+
+// Where a CTA's instructions come from, and whether they are kept: recorded CTAs are the first ones.
+Arrival TimedGrid::arrival(const Assignment& assignment, Cycle earliest) {
+  const Cycle at = std::max(assignment.at, earliest);
+  if (script_ != nullptr) return {at, assignment.block, nullptr, script_->ctas[assignment.block].get()};
+  std::unique_ptr<Cta> cta;
+  if (spare_.empty()) {
+    cta = grid_->make_cta();
+  } else {
+    cta = std::move(spare_.back());
+    spare_.pop_back();
   }
+  CtaStream* stream = nullptr;
+  if (recorded_ != nullptr && recorded_->ctas.size() == assignment.block && executed() < record_) {
+    recorded_->ctas.push_back(std::make_unique<CtaStream>(cta->warps.size()));
+    stream = recorded_->ctas.back().get();
+  }
+  return {at, assignment.block, std::move(cta), stream};
 }
 
 void TimedGrid::raise_hang() const {
   Fault fault;
   fault.kind = FaultKind::Hang;
-  fault.index = grid_.spec().entry;
+  fault.index = grid_ != nullptr ? grid_->spec().entry : 0;
   for (const auto& sm : sms_) {
     if (sm != nullptr && sm->blocked_at(fault)) break;
   }
@@ -223,7 +274,7 @@ TimedResult TimedGrid::result() const {
   out.front_cycles = params_.front_end;
   out.drain_cycles = params_.back_end;
   out.cycles = distributor_.last_completion() + params_.back_end;
-  out.sm = SmCounters(grid_.program().size() + 1);
+  out.sm = SmCounters(program_.size() + 1);
   for (const auto& counters : counters_) out.sm.add(*counters);
   for (const auto& sm : sms_) {
     out.sm_active.push_back(sm != nullptr ? sm->active_cycles() : 0);

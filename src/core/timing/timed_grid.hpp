@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sm/grid.hpp"
 #include "timing/distributor.hpp"
 #include "timing/memory_system.hpp"
 #include "timing/sm.hpp"
+#include "timing/stream.hpp"
 
 namespace warpath {
 
@@ -23,30 +25,49 @@ struct TimedResult {
   std::vector<u64> sm_active;  // by SM
 };
 
+// Effects that no parameter can take away.
+struct Idealised {
+  bool stalls = false;   // stall counts of the control words are one
+  bool banks = false;    // no two words of a shared access in one bank
+  bool sectors = false;  // lanes of a global access side by side
+};
+
 class TimedGrid {
  public:
-  // `l1_bytes`: what the carve-out leaves for L1. The grid must not have been stepped.
-  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id);
+  // `l1_bytes`: what the carve-out leaves for L1. The grid must not have been stepped. The streams of its
+  // first CTAs, about `record` warp instructions, are kept.
+  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record);
+  // Replays a stream on `memory`, which is as the stream says it was before; executes nothing.
+  TimedGrid(Stream& stream, MemorySystem& memory, const Idealised& idealised);
   TimedGrid(const TimedGrid&) = delete;
   TimedGrid& operator=(const TimedGrid&) = delete;
-  ~TimedGrid() { grid_.forget_ctas(); }
+  ~TimedGrid();
 
   // Runs about `budget` warp instructions; as Grid::step.
   GridState step(u64 budget, u32 threads);
   TimedResult result() const;
+  // What was recorded; null when nothing was asked for.
+  std::shared_ptr<Stream> stream() const { return recorded_; }
 
  private:
   class Crew;
+  void set_up(u32 local_bytes, u64 l1_bytes, u64 code_id);
   void begin(u32 threads);
   TimedSm& sm(u32 number);
   void run_share(u32 thread, Cycle until);
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;
-  void fail(Fault fault) { grid_.fail(std::move(fault)); }
+  Arrival arrival(const Assignment& assignment, Cycle earliest);
   [[noreturn]] void raise_hang() const;
 
-  Grid& grid_;
+  Grid* grid_;                        // null while replaying
+  std::shared_ptr<Stream> recorded_;  // being written
+  Stream* script_ = nullptr;          // being replayed
+  const Program& program_;
+  u64 record_ = 0;  // warp instructions to keep
+  u32 sms_count_;
+  u32 first_sm_;  // where the first CTA goes
   MemorySystem& memory_;
   const TimingParams& params_;
   std::vector<TimedOp> ops_;

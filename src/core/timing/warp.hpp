@@ -4,6 +4,7 @@
 #include "exec/state.hpp"
 #include "timing/resource.hpp"
 #include "timing/stall.hpp"
+#include "timing/stream.hpp"
 
 namespace warpath {
 
@@ -34,15 +35,19 @@ inline constexpr u32 kScoreboards = 6;
 inline constexpr u32 kNoScoreboard = 7;
 
 struct TimedWarp {
-  Warp* warp = nullptr;
+  Warp* warp = nullptr;          // null while replaying
+  const Step* script = nullptr;  // while replaying: the step it is at
   Waits waits;
   Cycle started = 0;
   Cycle issued = 0;
   Cycle ack_time = 0;  // when L2 has taken the last of its stores
   u32 acks = 0;        // stores whose time is not known yet
   u32 line = ~0u;      // instruction line it decodes from
+  u32 pc = 0;          // instruction index of what it issues next
   u32 exit_pc = 0;
-  u16 cta = 0;  // index of its CTA among the SM's residents
+  u32 meeting = 0;  // while replaying and blocked: whom it waits for
+  u16 id = 0;       // in its CTA
+  u16 cta = 0;      // index of its CTA among the SM's residents
   u8 part = 0;
   u8 slot = 0;
   Blocked blocked = Blocked::No;

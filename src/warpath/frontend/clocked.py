@@ -40,17 +40,18 @@ class Clock:
         """A copy engine wrote device memory: what fits stays in L2."""
         self._memory.copied(va, size)
 
-    def start(self, grid: Any, launch: Launch, flush: bool) -> Any:
+    def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0) -> Any:
         """`grid`, which has not run yet, under the clock: same `step`, and `result`.
 
-        `flush` empties L2 and what lies before it first.
+        `flush` empties L2 and what lies before it first; `stream` is then what the first CTAs executed, about
+        `record` warp instructions.
         """
         self._flushed = flush
         if flush:
             self._memory.flush()
         carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
         l1_bytes = max(self._spec.sm.l1_shared_bytes - carveout, 16 << 10)
-        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va)
+        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va, record)
 
     def counters(self, grid: Any, timed: Any, launch: Launch) -> dict[str, Any]:
         """The launch's counters: the grid's own, memory columns, and `metrics` under Nsight Compute's names.

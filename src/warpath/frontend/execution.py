@@ -22,8 +22,9 @@ _DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
 @dataclass(frozen=True, slots=True)
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
-    whether to count, whether the clock runs (`timed`), and what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none).
+    whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
+    (`cache_control`, as ncu's: all = flushed, none), and how many warp instructions of a timed launch are kept for
+    replays (`record`; whole CTAs, the first ones).
     """
 
     budget: int = 1_000_000
@@ -32,6 +33,7 @@ class Options:
     count: bool = True
     timed: bool = False
     cache_control: str = "none"
+    record: int = 0
 
 
 @dataclass(slots=True)
@@ -91,13 +93,14 @@ class Executor:
         grid = self._grid(launch)
         self._machine.notify("on_grid", launch, grid)
         clock = self._started_clock() if self._options.timed else None
-        runner = clock.start(grid, launch, self._options.cache_control == "all") if clock else grid
+        runner = self._timed(clock, grid, launch) if clock else grid
         while (status := runner.step(self._budget, self._options.threads)) == "running":
             self._machine.notify("on_step", launch, grid)
             if launch.fault is not None:  # an observer stops it
                 break
             yield Progress.MOVED
         launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
+        launch.stream = runner.stream() if clock else None
         launch.placement = grid.placement() if self._options.count else b""
         self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
         if status == "fault":
@@ -133,6 +136,10 @@ class Executor:
         if self._clock is None:
             self._clock = Clock(self._core, self._spec)
         return self._clock
+
+    def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:
+        options = self._options
+        return clock.start(grid, launch, options.cache_control == "all", options.record)
 
     @property
     def _budget(self) -> int:

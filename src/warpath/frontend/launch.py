@@ -35,6 +35,8 @@ class Windows:
 class Launch:
     """One grid with CTAs to run. `counters`, `placement` and `fault` are filled in when it has ended.
 
+    `stream` is what was executed, for replays, when it was recorded.
+
     `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
@@ -56,6 +58,7 @@ class Launch:
     constants: bytes
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     placement: bytes = b""
+    stream: Any = None
     fault: Mapping[str, Any] | None = None
     shared_slack: int = 0
 

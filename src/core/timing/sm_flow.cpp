@@ -1,0 +1,106 @@
+// Which warps wait for which: barriers and groups of lanes, as they execute, and as a stream says they met.
+#include "timing/sm.hpp"
+
+namespace warpath {
+
+// How the warp goes on after what it has just executed; barriers release others at `at`.
+TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
+  Warp& state = *warp.warp;
+  CtaStream* stream = resident_[warp.cta].stream;
+  Flow result = Flow::Goes;
+  const bool barrier = op.kind == TimedKind::Barrier;
+  if (barrier || op.kind == TimedKind::Exit) {
+    const bool released = release_groups(resident_[warp.cta], at);
+    if (barrier && state.active == 0 && select_group(state)) result = Flow::Passes;
+    if (stream != nullptr && (released || result == Flow::Passes)) {
+      if (!released) stream->open_meeting();
+      stream->join(warp.id, result == Flow::Passes);
+    } else if (stream != nullptr && barrier && state.active != 0) {
+      stream->passed_by(warp.id);
+    }
+  }
+  if (result == Flow::Goes && state.active == 0 && !select_group(state)) {
+    result = state.exited == kFullMask ? Flow::Exits : Flow::Blocks;
+    if (stream != nullptr && result == Flow::Exits) stream->exits(warp.id);
+  }
+  warp.pc = state.pc;
+  return result;
+}
+
+// Warps of the CTA whose lanes were let go by a barrier; false when there are none.
+bool TimedSm::release_groups(Resident& resident, Cycle at) {
+  bool any = false;
+  for (u16 number : resident.warps) {
+    TimedWarp& other = warps_[number];
+    if (!other.live || other.blocked != Blocked::Group || !select_group(*other.warp)) continue;
+    if (resident.stream != nullptr) {
+      if (!any) resident.stream->open_meeting();
+      resident.stream->join(other.id, true);
+    }
+    any = true;
+    other.pc = other.warp->pc;
+    wake(other, at);
+  }
+  return any;
+}
+
+void TimedSm::wake(TimedWarp& other, Cycle at) {
+  other.blocked = Blocked::No;
+  other.waits.add(Stall::Barrier, at);
+  ready_stage(other, at, true);
+}
+
+// As flow(), from the stream. A step can belong to two meetings: it let others go, and was itself let go
+// later.
+TimedSm::Flow TimedSm::scripted_flow(TimedWarp& warp, Cycle at) {
+  Resident& resident = resident_[warp.cta];
+  const u8 flags = warp.script->flags;
+  const Step first = *warp.script++;
+  Step wait = first;
+  if ((flags & Step::kArrives) != 0) arrive(resident, first.payload, at);
+  while ((flags & Step::kExits) == 0 && (warp.script->flags & Step::kMore) != 0) {
+    wait = *warp.script++;
+    arrive(resident, wait.payload, at);
+  }
+  if (((flags | wait.flags) & Step::kExits) != 0) return Flow::Exits;
+  warp.pc = warp.script->pc;
+  if ((wait.flags & Step::kWaits) == 0) return Flow::Goes;
+  if (resident.missing[wait.payload] == 0) return Flow::Passes;
+  warp.meeting = wait.payload;
+  return Flow::Blocks;
+}
+
+// One more is at the meeting; the last lets everybody go.
+void TimedSm::arrive(Resident& resident, u32 meeting, Cycle at) {
+  if (--resident.missing[meeting] != 0) return;
+  for (u16 number : resident.warps) {
+    TimedWarp& other = warps_[number];
+    if (other.live && other.blocked == Blocked::Group && other.meeting == meeting) wake(other, at);
+  }
+}
+
+// How long the NANOSLEEP at `pc` asks for.
+u64 TimedSm::sleep_ns(const TimedWarp& warp, u32 pc) {
+  if (warp.warp == nullptr) return warp.script->payload;
+  const Operand& time = context_.code[pc].operands[0];
+  const u64 ns =
+      time.kind == OperandKind::Reg ? warp.warp->read_row(time.reg)[0] : static_cast<u64>(time.value);
+  if (CtaStream* stream = resident_[warp.cta].stream) stream->slept(warp.id, ns);
+  return ns;
+}
+
+bool TimedSm::blocked_at(Fault& fault) const {
+  for (const TimedWarp& warp : warps_) {
+    if (!warp.live || warp.blocked != Blocked::Group) continue;
+    const Warp& state = *warp.warp;
+    const u32 waiting = ~state.exited;
+    fault.lane = lowest_lane(waiting);
+    fault.index = std::max(state.lane_pc[fault.lane], 1u) - 1;
+    fault.cta = state.cta->index;
+    fault.warp = state.id;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace warpath

@@ -1,0 +1,59 @@
+#include "timing/stream.hpp"
+
+#include <algorithm>
+
+namespace warpath {
+namespace {
+
+constexpr u8 kLocal = 1, kWrite = 2, kAtomic = 4;
+
+}  // namespace
+
+void CtaStream::touched(u32 warp, const Touch& touch) {
+  const bool cached = touch.where == Touch::Where::Cached;
+  const u32 count = cached ? touch.lines.count : 0;
+  const int flags = (touch.local ? kLocal : 0) | (touch.write ? kWrite : 0) | (touch.atomic ? kAtomic : 0);
+  warps_[warp].back().payload = static_cast<u32>(touches_.size());
+  touches_.push_back({static_cast<u32>(lines_.size()), static_cast<u16>(count),
+                      static_cast<u16>(cached ? touch.lines.sectors : 0), touch.wavefronts, touch.conflicts,
+                      touch.where, static_cast<u8>(flags), touch.width, touch.pieces, touch.lanes});
+  lines_.insert(lines_.end(), touch.lines.lines.begin(), touch.lines.lines.begin() + count);
+}
+
+void CtaStream::read(u32 touch, Touch& out) const {
+  const Packed& own = touches_[touch];
+  out.where = own.where;
+  out.local = (own.flags & kLocal) != 0;
+  out.write = (own.flags & kWrite) != 0;
+  out.atomic = (own.flags & kAtomic) != 0;
+  out.width = own.width;
+  out.pieces = own.pieces;
+  out.lanes = own.lanes;
+  out.wavefronts = own.wavefronts;
+  out.conflicts = own.conflicts;
+  out.lines.count = own.count;
+  out.lines.sectors = own.sectors;
+  std::copy_n(lines_.begin() + own.first, own.count, out.lines.lines.begin());
+}
+
+void CtaStream::open_meeting() {
+  const u32 number = static_cast<u32>(meetings_.size());
+  meetings_.push_back(0);
+  for (const Passer& passer : passers_) {
+    Step& step = warps_[passer.warp][passer.step];
+    step.flags |= Step::kArrives;
+    step.payload = number;
+    ++meetings_.back();
+  }
+  passers_.clear();
+}
+
+void CtaStream::join(u32 warp, bool waits) {
+  auto& steps = warps_[warp];
+  if ((steps.back().flags & Step::kArrives) != 0) steps.push_back({steps.back().pc, Step::kMore, 0});
+  steps.back().flags |= Step::kArrives | (waits ? Step::kWaits : 0);
+  steps.back().payload = static_cast<u32>(meetings_.size() - 1);
+  ++meetings_.back();
+}
+
+}  // namespace warpath

@@ -1,0 +1,33 @@
+// What one memory instruction of a warp touched: all that the clock needs to know of it. Worked out from the
+// lanes when the instruction executes, and kept in recorded streams.
+#pragma once
+
+#include "timing/coalesce.hpp"
+#include "timing/decode.hpp"
+
+namespace warpath {
+
+struct Touch {
+  enum class Where : u8 { Nowhere, Shared, Cached };
+  Where where = Where::Nowhere;
+  bool local = false;  // lines count from the start of the warp's own local memory
+  bool write = false;
+  bool atomic = false;
+  u8 width = 4;   // bytes per lane in one piece
+  u8 pieces = 1;  // local memory: words of a lane, which lie in different lines
+  u8 lanes = 0;
+  u16 wavefronts = 0;  // shared memory
+  u16 conflicts = 0;   // beyond the fewest that the width needs
+  Coalesced lines;     // global and local memory
+};
+
+// `local_bytes`: of a thread. Rewrites the addresses of local accesses.
+void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out);
+
+// As `touch` would be if its lanes lay side by side: the same bytes in as few sectors as they fill. `turn`
+// chooses which of the lines stay, so that warps which share lines keep different ones.
+void pack_lanes(Touch& touch, u32 turn);
+// As it would be if no two words lay in one bank.
+void spread_banks(Touch& touch);
+
+}  // namespace warpath
