@@ -29,7 +29,7 @@ _CHILD = "--one-run"
 
 
 class Watch:
-    """Keeps the fastest launch: wall and CPU seconds from the grid's first step to its counters, and what it counted."""
+    """Keeps the fastest launch: wall and CPU seconds from its first step to its counters, and what it counted."""
 
     def __init__(self) -> None:
         self.best: dict[str, Any] = {}

@@ -69,13 +69,15 @@ void ZeroPages::clear() {
 }
 
 Cta::Cta(const GridSpec& spec, u32 rows_per_warp)
-    : warps(warps_of(spec)), local(warps.size() * spec.local_bytes * kLanes) {
+    : warps(warps_of(spec)),
+      row_count(warps.size() * rows_per_warp),
+      rows(std::make_unique_for_overwrite<Row[]>(row_count)),
+      local(warps.size() * spec.local_bytes * kLanes) {
   const u32 count = static_cast<u32>(warps.size());
-  rows.resize(std::size_t{count} * rows_per_warp);
   shared.resize(spec.shared_bytes);
   for (u32 w = 0; w < count; ++w) {
     warps[w].id = w;
-    warps[w].rows = rows.data() + std::size_t{w} * rows_per_warp;
+    warps[w].rows = rows.get() + std::size_t{w} * rows_per_warp;
     warps[w].local = local.data() + std::size_t{w} * spec.local_bytes * kLanes;
   }
 }
@@ -91,7 +93,7 @@ void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank
   clock = 0;
   barriers.fill(CtaBarrier{});
   // Hardware leaves what was there; zero is the same on every run.
-  std::memset(rows.data(), 0, rows.size() * sizeof(Row));
+  std::memset(rows.get(), 0, row_count * sizeof(Row));
   if (shared_written) std::fill(shared.begin(), shared.end(), u8{0});
   if (local_written) local.clear();
   shared_written = local_written = false;

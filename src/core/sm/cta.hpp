@@ -51,7 +51,8 @@ struct Cta {
   u32 live = 0;    // threads that have not exited
   u64 clock = 0;   // slice units this CTA has run for: the functional mode's notion of time
   std::vector<Warp> warps;
-  std::vector<Row> rows;  // register files of all warps
+  std::size_t row_count;
+  std::unique_ptr<Row[]> rows;  // register files of all warps; cleared by start()
   std::vector<u8> shared;
   ZeroPages local;              // local memory of all warps
   bool shared_written = false;  // since start(): what is untouched needs no clearing for the next block

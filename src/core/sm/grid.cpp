@@ -279,7 +279,9 @@ std::vector<GroupState> Grid::groups() const {
     if (runner->current) collect_groups(*runner->current, all);
     for (const auto& cta : runner->resident) collect_groups(*cta, all);
   }
-  for (const Cta* cta : timed_ctas_) {
+  std::vector<const Cta*> timed = timed_ctas_;
+  std::sort(timed.begin(), timed.end(), [](const Cta* a, const Cta* b) { return a->index < b->index; });
+  for (const Cta* cta : timed) {
     if (cta->live != 0) collect_groups(*cta, all);
   }
   return all;

@@ -27,12 +27,10 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters)
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
     : context_(context),
       params_(*context.params),
       id_(id),
-      worker_(worker),
-      counters_(counters),
       parts_(params_.sub_partitions),
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256),
@@ -44,6 +42,16 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmC
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
     part.lg = CreditQueue(params_.mio_credits);
+  }
+}
+
+void TimedSm::work_for(Worker* worker, SmCounters& counters) {
+  counters_ = &counters;
+  if (worker == worker_) return;
+  worker_ = worker;
+  for (Resident& resident : resident_) {
+    if (resident.cta == nullptr) continue;
+    for (Warp& warp : resident.cta->warps) warp.worker = worker;
   }
 }
 
@@ -166,7 +174,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
 }
 
 void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc) {
-  auto& stalls = counters_.stalls[pc];
+  auto& stalls = counters_->stalls[pc];
   Cycle cursor = warp.issued + 1;
   for (u32 i = 0; i < warp.waits.count; ++i) {
     const Cycle end = warp.waits.end[i];
@@ -181,7 +189,7 @@ void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, 
     stalls[static_cast<u32>(Stall::NotSelected)] += now - cursor - throttled;
   }
   ++stalls[static_cast<u32>(Stall::Selected)];
-  ++counters_.issued;
+  ++counters_->issued;
 }
 
 // Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse
@@ -362,7 +370,7 @@ void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {
 
 void TimedSm::end_warp(TimedWarp& warp) {
   warp.waits.add(Stall::Drain, std::max(warp.waits.last + params_.exit_drain, warp.ack_time));
-  auto& stalls = counters_.stalls[std::min<std::size_t>(warp.exit_pc, counters_.stalls.size() - 1)];
+  auto& stalls = counters_->stalls[std::min<std::size_t>(warp.exit_pc, counters_->stalls.size() - 1)];
   Cycle cursor = warp.issued + 1;
   for (u32 i = 0; i < warp.waits.count; ++i) {
     if (warp.waits.end[i] <= cursor) continue;
@@ -372,7 +380,7 @@ void TimedSm::end_warp(TimedWarp& warp) {
   warp.live = false;
   parts_[warp.part].occupied &= ~(1u << warp.slot);
   warp.blocked = Blocked::No;
-  counters_.warp_cycles += cursor - warp.started;
+  counters_->warp_cycles += cursor - warp.started;
   Resident& resident = resident_[warp.cta];
   resident.finish = std::max(resident.finish, cursor);
   if (--resident.running != 0) return;

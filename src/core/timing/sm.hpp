@@ -52,8 +52,10 @@ struct Departure {
 class TimedSm {
  public:
   // `turn`: how many SMs got their first CTA before this one.
-  // `worker`: null while replaying.
-  TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters);
+  TimedSm(const SmContext& context, u32 id, u32 turn);
+
+  // Who runs it from now on: a host thread's worker (null while replaying) and counters.
+  void work_for(Worker* worker, SmCounters& counters);
 
   // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
   // Throws Fault.
@@ -146,8 +148,8 @@ class TimedSm {
   const SmContext& context_;
   const TimingParams& params_;
   u32 id_;
-  Worker* worker_;
-  SmCounters& counters_;
+  Worker* worker_ = nullptr;
+  SmCounters* counters_ = nullptr;
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;

@@ -63,11 +63,11 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
 
 void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   const SharedOp kind = touch_.atomic ? SharedOp::Atomic : touch_.write ? SharedOp::Store : SharedOp::Load;
-  SharedCounts& counts = counters_.shared[static_cast<u32>(kind)];
+  SharedCounts& counts = counters_->shared[static_cast<u32>(kind)];
   ++counts.requests;
   counts.wavefronts += touch_.wavefronts;
   counts.conflicts += touch_.conflicts;
-  MemoryInstrCount& own = counters_.memory[pc];
+  MemoryInstrCount& own = counters_->memory[pc];
   ++own.requests;
   own.wavefronts += touch_.wavefronts;
   own.conflicts += touch_.conflicts;
@@ -92,11 +92,11 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
     const u64 base = local_line(warp);
     for (u32 i = 0; i < lines.count; ++i) lines.lines[i].line += base;
   }
-  L1Counts& counts = counters_.l1[static_cast<u32>(op_of(touch_, op))];
+  L1Counts& counts = counters_->l1[static_cast<u32>(op_of(touch_, op))];
   counts.requests += touch_.pieces;
   counts.sectors += lines.sectors;
   counts.lines += lines.count;
-  MemoryInstrCount& own = counters_.memory[pc];
+  MemoryInstrCount& own = counters_->memory[pc];
   ++own.requests;
   own.sectors += lines.sectors;
   own.lines += lines.count;

@@ -50,11 +50,10 @@ class TimedGrid {
   std::shared_ptr<Stream> stream() const { return recorded_; }
 
  private:
-  class Crew;
   void set_up(u32 local_bytes, u64 l1_bytes, u64 code_id);
   void begin(u32 threads);
   TimedSm& sm(u32 number);
-  void run_share(u32 thread, Cycle until);
+  void run_sm(u32 number, u32 thread);
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;
@@ -74,7 +73,7 @@ class TimedGrid {
   SmContext context_;
   Distributor distributor_;
   std::vector<std::unique_ptr<SmCounters>> counters_;  // by host thread
-  std::vector<std::optional<Fault>> faults_;           // by host thread
+  std::vector<std::optional<Fault>> faults_;           // by SM
   std::vector<std::unique_ptr<TimedSm>> sms_;          // null until the first CTA comes
   std::vector<std::vector<Reply>> replies_;
   std::vector<std::unique_ptr<Cta>> spare_;
