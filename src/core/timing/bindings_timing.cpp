@@ -3,6 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "timing/timed_grid.hpp"
 
@@ -62,6 +63,8 @@ nb::dict memory_dict(const MemoryCounts& counts) {
   out["reduce_requests"] = counts.reduce_requests;
   out["atomic_requests"] = counts.atomic_requests;
   out["cas_requests"] = counts.cas_requests;
+  out["slice_cycles"] = counts.slice_cycles / 256;
+  out["reply_bytes"] = counts.reply_bytes;
   return out;
 }
 
@@ -94,6 +97,9 @@ nb::dict result(const TimedGrid& grid) {
   out["active_cycles"] = own.active_cycles;
   out["warp_cycles"] = own.sm.warp_cycles;
   out["issued"] = own.sm.issued;
+  out["excess_sectors"] = own.sm.excess_sectors;
+  out["unit_cycles"] = std::vector<u64>(own.sm.unit_cycles.begin(), own.sm.unit_cycles.end());
+  out["lsu_cycles"] = own.sm.lsu_cycles;
   out["instruction_fetches"] = own.instruction_fetches;
   out["l1"] = l1_dict(own.sm);
   out["shared"] = shared_dict(own.sm);
@@ -121,14 +127,15 @@ const char* step(TimedGrid& grid, u64 budget, u32 threads) {
 }
 
 // The stream again under other parameters, on one host thread: the same result as of a timed grid.
-nb::dict replay(Stream& stream, const std::map<std::string, u64>& params, bool stalls, bool banks,
-                bool sectors) {
+nb::dict replay(const Stream& stream, const std::map<std::string, u64>& params, bool stalls, bool banks,
+                bool sectors, u32 blocks_per_sm) {
   std::optional<MemorySystem> memory;
   std::optional<TimedGrid> grid;
   {
     nb::gil_scoped_release release;
     memory.emplace(*stream.before, TimingParams::from(params));
-    grid.emplace(stream, *memory, Idealised{stalls, banks, sectors});
+    grid.emplace(stream, *memory, Idealised{stalls, banks, sectors},
+                 blocks_per_sm != 0 ? blocks_per_sm : stream.blocks_per_sm);
     while (grid->step(~u64{0} >> 1, 1) == GridState::Running) {
     }
   }
@@ -156,7 +163,11 @@ void bind_timing(nb::module_& m) {
   nb::class_<Stream>(m, "Stream")
       .def_prop_ro("blocks", [](const Stream& stream) { return stream.blocks; })
       .def_prop_ro("recorded", [](const Stream& stream) { return stream.ctas.size(); })
-      .def("replay", replay, "params"_a, "stalls"_a = false, "banks"_a = false, "sectors"_a = false);
+      .def_prop_ro("steps", &Stream::steps)
+      .def("replay", replay, "params"_a, "stalls"_a = false, "banks"_a = false, "sectors"_a = false,
+           "blocks_per_sm"_a = 0)
+      .def("regroup", regroup, "warps"_a, nb::keep_alive<0, 1>())
+      .def("widen", widen, "ways"_a, nb::keep_alive<0, 1>());
   nb::list names;
   for (std::string_view name : kStallNames) names.append(nb::str(name.data(), name.size()));
   m.attr("STALLS") = nb::tuple(names);

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "timing/params.hpp"
 #include "timing/stall.hpp"
 #include "timing/traffic.hpp"
 
@@ -16,6 +17,9 @@ struct SmCounters {
   std::array<SharedCounts, kSharedOps> shared{};
   u64 warp_cycles = 0;
   u64 issued = 0;
+  std::array<u64, kServers> unit_cycles{};  // how long the units of the sub-partitions were taken
+  u64 lsu_cycles = 0;
+  u64 excess_sectors = 0;  // beyond the fewest that the lanes would fill
 
   explicit SmCounters(std::size_t instructions = 0) : stalls(instructions), memory(instructions) {}
 
@@ -42,6 +46,9 @@ struct SmCounters {
     }
     warp_cycles += other.warp_cycles;
     issued += other.issued;
+    for (u32 i = 0; i < kServers; ++i) unit_cycles[i] += other.unit_cycles[i];
+    lsu_cycles += other.lsu_cycles;
+    excess_sectors += other.excess_sectors;
   }
 };
 

@@ -10,6 +10,13 @@ bool any_of(std::string_view name, std::initializer_list<std::string_view> names
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+constexpr std::string_view kMemory[] = {"LDG",  "STG",  "LD",     "ST",   "LDL",   "STL",   "LDS", "STS",
+                                        "LDSM", "STSM", "LDGSTS", "ATOM", "ATOMG", "ATOMS", "RED", "REDG"};
+
+bool is_memory_name(std::string_view name) {
+  return std::find(std::begin(kMemory), std::end(kMemory), name) != std::end(kMemory);
+}
+
 // "@P0 LDG.E.64 R4, [R2]" -> "LDG.E.64"
 std::string opcode_of(const Program& program, u32 index) {
   std::string text = program.text(index);
@@ -88,8 +95,7 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
 void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const Instr& in,
               const TimingParams& params, TimedOp& op) {
   op.issue = class_of_pipe(pipe, name, opcode);
-  if (any_of(name, {"LDG", "STG", "LD", "ST", "LDL", "STL", "LDS", "STS", "LDSM", "STSM", "LDGSTS", "ATOM",
-                    "ATOMG", "ATOMS", "RED", "REDG"})) {
+  if (is_memory_name(name)) {
     set_memory(name, opcode, in, op);
   } else if (name == "LDC" || name == "LDCU") {
     op.kind = TimedKind::Constant;
@@ -165,6 +171,11 @@ void set_operands(const Instr& in, TimedOp& op) {
 }
 
 }  // namespace
+
+bool is_memory(const Program& program, u32 index) {
+  const Instr& in = program.instructions()[index];
+  return in.op != nullptr && is_memory_name(in.op->mnemonic);
+}
 
 std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params) {
   std::vector<TimedOp> ops(program.size() + 1);

@@ -48,6 +48,8 @@ struct TimedOp {
   u8 depbar_count = 0;
 };
 
+// Whether the instruction at `index` is one of TimedKind::Memory.
+bool is_memory(const Program& program, u32 index);
 std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params);
 
 }  // namespace warpath

@@ -101,13 +101,18 @@ MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
   begin_launch();
 }
 
-MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params) : MemorySystem(other) {
-  if (params.l2_partitions != params_.l2_partitions || params.l2_bytes != params_.l2_bytes ||
-      params.l2_ways != params_.l2_ways || params.l2_slices != params_.l2_slices || params.sms != params_.sms)
-    throw std::invalid_argument("a replay cannot change the number of SMs or the size of L2");
-  params_ = params;
-  set_distances();
-  begin_launch();
+MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params) : MemorySystem(params) {
+  launches_ = other.launches_;
+  code_ = other.code_;
+  code_id_ = other.code_id_;
+  if (other.flushed_) return;
+  const TimingParams& own = other.params_;
+  if (params.l2_partitions != own.l2_partitions || params.l2_bytes != own.l2_bytes ||
+      params.l2_ways != own.l2_ways || params.l2_slices != own.l2_slices || params.sms != own.sms)
+    throw std::invalid_argument("what is in L2 cannot be carried over to an L2 of another size");
+  partitions_ = other.partitions_;
+  flushed_ = false;
+  base_ = other.base_;
 }
 
 void MemorySystem::set_distances() {
@@ -189,6 +194,11 @@ Cycle MemorySystem::refreshed(u32 channel, Cycle at) const {
   return phase < length ? at + length - phase : at;
 }
 
+Cycle MemorySystem::book_slice(u32 slice, Cycle at, u32 cost_256) {
+  counts_.slice_cycles += cost_256;
+  return slices_[slice].book(at, cost_256);
+}
+
 Cycle MemorySystem::dram_access(u32 channel, Cycle at, u32 accesses) {
   return channels_[channel].bus.book(refreshed(channel, at), accesses * params_.dram_access_256);
 }
@@ -233,7 +243,7 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
 
 // At the line's home slice: from L2 or DRAM, counting hits by sector when `counted`.
 Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
-  const Cycle done = slices_[home.slice].book(at, count(request.sectors) * params_.l2_sector_256);
+  const Cycle done = book_slice(home.slice, at, count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
   counts_.l2_sectors += count(request.sectors);
@@ -253,7 +263,7 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
     // The near partition keeps copies of what its SMs read from the other one.
     const u32 per_partition = params_.l2_slices / params_.l2_partitions;
     const u32 slice = near * per_partition + home.slice % per_partition;
-    done = slices_[slice].book(at, count(request.sectors) * params_.l2_sector_256);
+    done = book_slice(slice, at, count(request.sectors) * params_.l2_sector_256);
     counts_.l2_sectors += count(request.sectors);
     L2Tags::Line* copy = partitions_[near].find(request.line);
     hit = copy != nullptr ? copy->valid & request.sectors : 0;
@@ -301,7 +311,7 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   counts_.l2_sectors += sectors;
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   const u32 cost = write_cost(request, line, at);
-  const Cycle done = slices_[home.slice].book(at, cost);
+  const Cycle done = book_slice(home.slice, at, cost);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   Cycle ready = done;
@@ -356,6 +366,7 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
                                                            : serve_write(request, home, arrives, near);
       const u32 bytes = count(request.sectors) * kSectorBytes;
       const Cycle sent = done + params_.reply_latency + way;
+      counts_.reply_bytes += bytes;
       reply.time = std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
     }
     replies[request.sm].push_back(reply);

@@ -13,7 +13,9 @@ namespace warpath {
 
 struct MemoryCounts {
   u64 dram_read_bytes = 0, dram_write_bytes = 0;
-  u64 l2_sectors = 0;  // every sector looked up, the fabric between partitions included
+  u64 slice_cycles = 0;  // in 256ths: how long slices were taken
+  u64 reply_bytes = 0;   // what went back to the SMs
+  u64 l2_sectors = 0;    // every sector looked up, the fabric between partitions included
   u64 read_sectors = 0, read_hits = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
   u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
 };
@@ -59,7 +61,8 @@ class L2Tags {
 class MemorySystem {
  public:
   explicit MemorySystem(const TimingParams& params);
-  // The contents of `other` under other parameters; sizes must be the same.
+  // The contents of `other` under other parameters. Throws std::invalid_argument when there are any and L2 is
+  // not the same.
   MemorySystem(const MemorySystem& other, const TimingParams& params);
 
   const TimingParams& params() const { return params_; }
@@ -111,6 +114,7 @@ class MemorySystem {
   void prefetch(const Request& request) const;
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
+  Cycle book_slice(u32 slice, Cycle at, u32 cost_256);
   Cycle dram_access(u32 channel, Cycle at, u32 accesses);
   Cycle refreshed(u32 channel, Cycle at) const;
 

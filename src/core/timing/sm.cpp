@@ -65,7 +65,7 @@ void TimedSm::start(Arrival arrival) {
   resident.stream = arrival.stream;
   resident.warps.clear();
   const bool executes = resident.cta != nullptr;
-  const std::size_t warps = executes ? resident.cta->warps.size() : resident.stream->warps();
+  const std::size_t warps = executes ? resident.cta->warps.size() : resident.stream->warps().size();
   if (!executes) resident.missing = resident.stream->meetings();
   resident.running = static_cast<u32>(warps);
   resident.started = resident.finish = arrival.at;
@@ -94,7 +94,7 @@ void TimedSm::seat(u32 index, u32 id, u32 p, Cycle at) {
     warp.warp = &resident.cta->warps[id];
     warp.pc = warp.warp->pc;
   } else {
-    warp.script = resident.stream->steps(id);
+    warp.script = resident.stream->warp(id).steps().data();
     warp.pc = warp.script->pc;
   }
   warp.part = static_cast<u8>(p);
@@ -218,6 +218,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
   const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
   const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
   part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
+  counters_.unit_cycles[unit] += own.interval;
   for (u32 c = 0; c < kIssueClasses; ++c) {
     const ClassParams& other = params_.classes[c];
     if (other.server != unit && other.other != unit) continue;
@@ -234,7 +235,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
 void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   CtaStream* stream = resident_[warp.cta].stream;
   if (warp.warp == nullptr) {
-    if (op.kind == TimedKind::Memory) stream->read(warp.script->payload, touch_);
+    if (op.kind == TimedKind::Memory) stream->warp(warp.id).read(warp.script->payload, touch_);
     return;
   }
   Warp& state = *warp.warp;
@@ -248,10 +249,10 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
     fault.warp = state.id;
     throw;
   }
-  if (stream != nullptr) stream->add(warp.id, warp.pc);
+  if (stream != nullptr) stream->warp(warp.id).add(warp.pc);
   if (op.kind != TimedKind::Memory) return;
   describe(worker_->access, op, context_.local_bytes, touch_);
-  if (stream != nullptr) stream->touched(warp.id, touch_);
+  if (stream != nullptr) stream->warp(warp.id).touched(touch_);
 }
 
 void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {

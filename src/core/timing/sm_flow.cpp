@@ -21,7 +21,7 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
   }
   if (result == Flow::Goes && state.active == 0 && !select_group(state)) {
     result = state.exited == kFullMask ? Flow::Exits : Flow::Blocks;
-    if (stream != nullptr && result == Flow::Exits) stream->exits(warp.id);
+    if (stream != nullptr && result == Flow::Exits) stream->warp(warp.id).last().flags |= Step::kExits;
   }
   warp.pc = state.pc;
   return result;
@@ -85,7 +85,8 @@ u64 TimedSm::sleep_ns(const TimedWarp& warp, u32 pc) {
   const Operand& time = context_.code[pc].operands[0];
   const u64 ns =
       time.kind == OperandKind::Reg ? warp.warp->read_row(time.reg)[0] : static_cast<u64>(time.value);
-  if (CtaStream* stream = resident_[warp.cta].stream) stream->slept(warp.id, ns);
+  CtaStream* stream = resident_[warp.cta].stream;
+  if (stream != nullptr) stream->warp(warp.id).last().payload = static_cast<u32>(ns);
   return ns;
 }
 

@@ -26,6 +26,7 @@ Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 
       std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
   const u64 there = part.mio_port.take((now + params_.mio_latency) * 256, port);
   const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
+  if (&unit == &lsu_unit_) counters_->lsu_cycles += cost;
   const bool lg = op.issue == IssueClass::Lg;
   const u32 c = static_cast<u32>(op.issue);
   part.hold_class(c, now, (lg ? part.lg : part.mio).push(start));
@@ -96,6 +97,7 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   counts.requests += touch_.pieces;
   counts.sectors += lines.sectors;
   counts.lines += lines.count;
+  counters_->excess_sectors += lines.sectors - least_sectors(touch_);
   MemoryInstrCount& own = counters_->memory[pc];
   ++own.requests;
   own.sectors += lines.sectors;

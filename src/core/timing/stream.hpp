@@ -26,27 +26,15 @@ struct Step {
   u32 payload;
 };
 
-// The instructions of a CTA. Warps that wait for others meet: whoever let them go, and all that were let go,
-// must have arrived before any goes on.
-class CtaStream {
+class WarpStream {
  public:
-  explicit CtaStream(std::size_t warps = 0) : warps_(warps) {}
+  void add(u32 pc) { steps_.push_back({pc & 0xffffffu, 0, 0}); }
+  // Of the step added last.
+  void touched(const Touch& touch);
+  Step& last() { return steps_.back(); }
 
-  // While recording.
-  void add(u32 warp, u32 pc) { warps_[warp].push_back({pc & 0xffffffu, 0, 0}); }
-  void touched(u32 warp, const Touch& touch);
-  void slept(u32 warp, u64 ns) { warps_[warp].back().payload = static_cast<u32>(ns); }
-  void exits(u32 warp) { warps_[warp].back().flags |= Step::kExits; }
-  // The warp came to a barrier, and neither waits nor lets anybody go.
-  void passed_by(u32 warp) { passers_.push_back({warp, warps_[warp].size() - 1}); }
-  // A meeting is over: `join` says who took part.
-  void open_meeting();
-  void join(u32 warp, bool waits);
-
-  // While replaying.
-  std::size_t warps() const { return warps_.size(); }
-  const Step* steps(u32 warp) const { return warps_[warp].data(); }
-  const std::vector<u32>& meetings() const { return meetings_; }
+  std::vector<Step>& steps() { return steps_; }
+  const std::vector<Step>& steps() const { return steps_; }
   void read(u32 touch, Touch& out) const;
 
  private:
@@ -56,27 +44,64 @@ class CtaStream {
     Touch::Where where;
     u8 flags, width, pieces, lanes;
   };
+
+  std::vector<Step> steps_;
+  std::vector<Packed> touches_;
+  std::vector<LineShare> lines_;
+};
+
+// The instructions of a CTA. Warps that wait for others meet: whoever let them go, and all that were let go,
+// must have arrived before any goes on.
+class CtaStream {
+ public:
+  explicit CtaStream(std::size_t warps = 0);
+
+  WarpStream& warp(u32 id) { return *warps_[id]; }
+  const std::vector<std::shared_ptr<WarpStream>>& warps() const { return warps_; }
+  // By meeting, how many arrive.
+  const std::vector<u32>& meetings() const { return meetings_; }
+  void add(std::shared_ptr<WarpStream> warp) { warps_.push_back(std::move(warp)); }
+
+  // While recording. The warp came to a barrier, and neither waits nor lets anybody go.
+  void passed_by(u32 warp) { passers_.push_back({warp, warps_[warp]->steps().size() - 1}); }
+  // A meeting is over: `join` says who took part.
+  void open_meeting();
+  void join(u32 warp, bool waits);
+
+ private:
   struct Passer {
     u32 warp;
     std::size_t step;
   };
 
-  std::vector<std::vector<Step>> warps_;
-  std::vector<Packed> touches_;
-  std::vector<LineShare> lines_;
-  std::vector<u32> meetings_;  // how many arrive
+  std::vector<std::shared_ptr<WarpStream>> warps_;
+  std::vector<u32> meetings_;
   std::vector<Passer> passers_;
 };
 
 // What the launch ran on, and the streams of its first CTAs.
 struct Stream {
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
   const Program* program = nullptr;
   std::vector<std::unique_ptr<CtaStream>> ctas;
-  std::unique_ptr<const MemorySystem> before;  // as it was when the launch began
+  std::shared_ptr<const MemorySystem> before;  // as it was when the launch began
   u64 blocks = 0;                              // of the launch
-  u64 steps = 0;                               // recorded
-  u32 sms = 0, blocks_per_sm = 0, local_bytes = 0;
+  u32 blocks_per_sm = 0, local_bytes = 0;
   u64 l1_bytes = 0, code_id = 0;
+
+  u64 steps() const;
+  bool has_meetings() const;
 };
+
+// The same warps in CTAs of `warps`: what another block size would make of a kernel whose warps never meet.
+// Null when they do, or when the warps do not come out even.
+std::shared_ptr<Stream> regroup(const Stream& stream, u32 warps);
+// As if each thread did the work of `ways` with accesses `ways` times as wide: a warp stands for `ways`
+// neighbours that ran the same instructions. Arithmetic is counted once. Null when the warps differ or an
+// access cannot widen.
+std::shared_ptr<Stream> widen(const Stream& stream, u32 ways);
 
 }  // namespace warpath

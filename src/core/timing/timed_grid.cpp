@@ -27,9 +27,8 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
   if (record != 0) {
     recorded_ = std::make_shared<Stream>();
     recorded_->program = &grid.program();
-    recorded_->before = std::make_unique<const MemorySystem>(memory);
+    recorded_->before = std::make_shared<const MemorySystem>(memory);
     recorded_->blocks = grid.blocks();
-    recorded_->sms = spec.sms;
     recorded_->blocks_per_sm = spec.blocks_per_sm;
     recorded_->local_bytes = spec.local_bytes;
     recorded_->l1_bytes = l1_bytes;
@@ -38,16 +37,17 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
   set_up(spec.local_bytes, l1_bytes, code_id);
 }
 
-TimedGrid::TimedGrid(Stream& stream, MemorySystem& memory, const Idealised& idealised)
+TimedGrid::TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised& idealised,
+                     u32 blocks_per_sm)
     : grid_(nullptr),
       script_(&stream),
       program_(*stream.program),
-      sms_count_(stream.sms),
-      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % stream.sms)),
+      sms_count_(memory.params().sms),
+      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % memory.params().sms)),
       memory_(memory),
       params_(memory.params()),
       ops_(decode_timing(*stream.program, memory.params())),
-      distributor_(memory.params(), stream.ctas.size(), stream.sms, stream.blocks_per_sm, first_sm_),
+      distributor_(memory.params(), stream.ctas.size(), memory.params().sms, blocks_per_sm, first_sm_),
       replies_(memory.params().sms),
       buckets_(memory.params().quantum + 1) {
   for (TimedOp& op : ops_) {

@@ -38,7 +38,7 @@ class TimedGrid {
   // first CTAs, about `record` warp instructions, are kept.
   TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record);
   // Replays a stream on `memory`, which is as the stream says it was before; executes nothing.
-  TimedGrid(Stream& stream, MemorySystem& memory, const Idealised& idealised);
+  TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised& idealised, u32 blocks_per_sm);
   TimedGrid(const TimedGrid&) = delete;
   TimedGrid& operator=(const TimedGrid&) = delete;
   ~TimedGrid();
@@ -62,7 +62,7 @@ class TimedGrid {
 
   Grid* grid_;                        // null while replaying
   std::shared_ptr<Stream> recorded_;  // being written
-  Stream* script_ = nullptr;          // being replayed
+  const Stream* script_ = nullptr;    // being replayed
   const Program& program_;
   u64 record_ = 0;  // warp instructions to keep
   u32 sms_count_;

@@ -57,12 +57,16 @@ void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
   if (access.atomic) count_passes(access, 0, out.lines);
 }
 
+u32 least_sectors(const Touch& touch) {
+  const u32 bytes = u32{touch.lanes} * touch.width * touch.pieces;
+  return std::min(std::max<u32>((bytes + kSectorBytes - 1) / kSectorBytes, 1), touch.lines.sectors);
+}
+
 void pack_lanes(Touch& touch, u32 turn) {
   if (touch.where != Touch::Where::Cached) return;
   Coalesced& lines = touch.lines;
-  const u32 bytes = u32{touch.lanes} * touch.width * touch.pieces;
-  u32 least = std::max<u32>((bytes + kSectorBytes - 1) / kSectorBytes, 1);
-  if (least >= lines.sectors) return;
+  u32 least = least_sectors(touch);
+  if (least == lines.sectors) return;
   const u32 kept = (least + kSectorsPerLine - 1) / kSectorsPerLine;
   std::rotate(lines.lines.begin(), lines.lines.begin() + turn * kept % lines.count,
               lines.lines.begin() + lines.count);

@@ -24,6 +24,8 @@ struct Touch {
 // `local_bytes`: of a thread. Rewrites the addresses of local accesses.
 void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out);
 
+// Sectors that the lanes would fill side by side.
+u32 least_sectors(const Touch& touch);
 // As `touch` would be if its lanes lay side by side: the same bytes in as few sectors as they fill. `turn`
 // chooses which of the lines stay, so that warps which share lines keep different ones.
 void pack_lanes(Touch& touch, u32 turn);

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from warpath import __version__, _core
+from warpath.account.accountant import RECORD, Accountant
 from warpath.check.watch import Limits, Watch
 from warpath.cli import numbers
 from warpath.cli.cubins import listing
@@ -76,11 +77,13 @@ def execute(
     hold: bool = False,
     watcher: Any = None,
     watch: Watch | None = None,
+    accountant: Accountant | None = None,
 ) -> Report:
     """Build and run what `args` names; the report, also written to `--json`.
 
     `count` keeps memory counters, `hold` holds the program's stdout back for the report instead of passing it
-    on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults.
+    on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults, `accountant`
+    accounts for the launches' time.
     """
     gpu = spec.load(args.gpu)
     target = resolve(args, gpu)
@@ -89,7 +92,13 @@ def execute(
     reported = (
         count or args.json is not None
     )  # a report costs more than a small launch: only when somebody reads it
-    observers = [watch, *([recorder] if reported else []), *([watcher] if watcher is not None else [])]
+    accountants = [accountant] if accountant is not None and not args.functional else []
+    observers = [
+        watch,
+        *accountants,
+        *([recorder] if reported else []),
+        *([watcher] if watcher is not None else []),
+    ]
     machine = make_machine(
         gpu,
         target.path,
@@ -99,6 +108,7 @@ def execute(
         threads=args.threads,
         timed=not args.functional,
         cache_control=args.cache_control,
+        record=RECORD if accountants else 0,
         capture=args.json is not None,
         hold=hold,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
@@ -133,7 +143,7 @@ def execute(
         compile=compiled,
         api=api_calls(machine.session.api, machine.session.runtime.started_ns) if reported else [],
         copies=recorder.copies,
-        launches=recorder.finish(gpu),
+        launches=recorder.finish(gpu, accountant.accounts if accountant is not None else None),
         faults=watch.faults,
     )
     if args.json:

@@ -37,6 +37,7 @@ def make_machine(
     threads: int = 0,
     timed: bool = False,
     cache_control: str = "none",
+    record: int = 0,
     capture: bool = False,
     hold: bool = False,
     timeout: float | None = None,
@@ -45,7 +46,8 @@ def make_machine(
     """Set everything up for one run of `program`; nothing is started yet.
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
-    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `capture` keeps the program's stdout for the
+    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `record` keeps about so many
+    warp instructions of each launch for replays, `capture` keeps the program's stdout for the
     report, `hold` does so without passing it on.
     """
     from warpath import _core
@@ -60,7 +62,7 @@ def make_machine(
     memory = _core.Memory()
     arena = HostArena()
     memory.reserve(arena.base, arena.size, arena.fd)
-    options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control)
+    options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control, record=record)
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
     driver = Driver(

@@ -64,6 +64,7 @@ class Clock:
         counters["stall_cycles"] = result["instructions"]["stalls"]
         counters["stall_names"] = self._core.STALLS
         counters["sm_active"] = result["sm_active"]
+        counters["excess_sectors"] = result["excess_sectors"]
         khz = self.timing.values["sm_clock_khz"]
         cycles = result["cycles"]
         counters["cycles"] = cycles
@@ -74,6 +75,7 @@ class Clock:
         counters["sm_clock_khz"] = khz
         counters["constants_from"] = timing.REFERENCE if self.timing.inherited else self._spec.name
         counters["cache"] = "cold" if self._flushed else "warm"
+        counters["utilization"] = metrics.utilization(result, self._spec, self.timing.values)
         counters["metrics"] = metrics.collect(result, counters, launch, self._spec, khz)
         return counters
 

@@ -9,6 +9,8 @@ from warpath.frontend.launch import Launch
 from warpath.gpu.spec import Gpu
 
 SECTOR = 32
+# The units that the issue classes of the board files name by number; the last stands for none.
+_UNITS = ("alu", "fma_heavy", "fma_lite", "fp64", "xu", "uniform", "tensor", "branch")
 _STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _L1 = (
     ("global_ld", "global_op_ld"),
@@ -31,6 +33,25 @@ def collect(
     found.update(_shared(result["shared"]))
     found.update(_l2(result["memory"]))
     return found
+
+
+def utilization(result: Mapping[str, Any], spec: Gpu, values: Mapping[str, int]) -> dict[str, float]:
+    """Percent of its peak, over the whole duration, that each resource was used; `values` are timing parameters."""
+    cycles = max(result["cycles"], 1)
+    parts = cycles * spec.sms * spec.sm.sub_partitions
+    memory = result["memory"]
+    dram = (memory["dram_read_bytes"] + memory["dram_write_bytes"]) / (cycles / values["sm_clock_khz"] * 1e6)
+    units = dict(zip(_UNITS, result["unit_cycles"], strict=False))
+    busy = {name: count / parts for name, count in units.items()}
+    busy["fma"] = (busy.pop("fma_heavy") + busy.pop("fma_lite")) / 2
+    return {
+        "dram": 100 * dram / spec.dram_clock_gbs,
+        "l2": 100 * memory["slice_cycles"] / (cycles * values["l2_slices"]),
+        "crossbar": 100 * memory["reply_bytes"] / (cycles * spec.sms * values["reply_port_bytes"]),
+        "lsu": 100 * result["lsu_cycles"] / (cycles * spec.sms),
+        "issue": 100 * result["issued"] / parts,
+        **{name: 100 * share for name, share in busy.items()},
+    }
 
 
 def stall_ratio(reason: str) -> str:

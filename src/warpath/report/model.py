@@ -137,7 +137,9 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
-    sample: list[int] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
+    sample: list[
+        int
+    ] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -327,6 +329,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     duration_ns: int | None = None
     time: Time | None = None
     stalls: dict[str, float] = {}  # reason -> cycles a warp waits per instruction issued, ncu's names
+    utilization: dict[str, float] = {}  # resource -> percent of its peak over the whole duration
     counters: dict[str, float]  # Nsight Compute's names
     sm_blocks: list[int]  # CTAs each SM received
     traffic: list[Traffic]

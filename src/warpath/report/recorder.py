@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import structs
 
+from warpath.account.accountant import Account
+from warpath.account.floor import floor
 from warpath.command.qmd import Qmd
 from warpath.container.cubin import Cubin, Kernel
 from warpath.driver.context import Driver
@@ -26,7 +29,7 @@ from warpath.gpu.spec import Gpu
 from warpath.host.state import ApiRecord
 from warpath.isa.listing import Listing
 from warpath.isa.scoreboards import producers
-from warpath.report import traffic
+from warpath.report import terms, traffic, verdict
 from warpath.report.model import (
     ApiCall,
     Copied,
@@ -40,6 +43,7 @@ from warpath.report.model import (
     ParamValue,
     Submission,
     Time,
+    WhatIf,
 )
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
@@ -125,16 +129,21 @@ class Recorder:
         if wanted and (self._count is None or len(self._launches) < self._count):
             self._launches.append((launch, self.names.launch(launch.index), place))
 
-    def finish(self, gpu: Gpu) -> list[Launch]:
-        """The report's launches."""
-        return [self._launch(gpu, *entry) for entry in self._launches]
+    def finish(self, gpu: Gpu, accounts: Mapping[int, Account] | None = None) -> list[Launch]:
+        """The report's launches, with their accounts of time by launch index when those were made."""
+        found: list[Launch] = []
+        for entry in self._launches:
+            launch = self._launch(gpu, *entry)
+            account = (accounts or {}).get(launch.index)
+            found.append(launch if account is None else _accounted(launch, account, gpu))
+        return found
 
     def _launch(
         self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None
     ) -> Launch:
         counts = columns(launch.counters)
         code = self._instructions(place, counts, tuple(launch.counters.get("stall_names", ())))
-        floor_bytes, floor_ns = traffic.floor(launch.counters, gpu.dram_gbs)
+        least = floor(launch.counters, gpu)
         return Launch(
             index=launch.index,
             kernel=place.kernel.demangled if place else "?",
@@ -152,12 +161,14 @@ class Recorder:
             duration_ns=launch.counters.get("duration_ns"),
             time=_time(launch.counters),
             stalls=_stalls(launch.counters),
+            utilization=dict(launch.counters.get("utilization", {})),
             counters=_totals(launch.counters),
             sm_blocks=_per_sm(launch.placement, gpu.sms),
             traffic=traffic.by_kind(code),
             instructions=code,
-            floor_ns=floor_ns,
-            floor_bytes=floor_bytes,
+            floor_ns=least.ns,
+            floor_bytes=least.bytes,
+            floor_kind=least.kind,
         )
 
     def _load(self, index: int) -> LoadEvent | None:
@@ -184,6 +195,22 @@ class Recorder:
         first = (place.va - place.base) // WORD
         code = self._listing(place.cubin, place.kernel)
         return [_instruction(code, at, first, counts, reasons) for at in range(len(code))]
+
+
+def _accounted(launch: Launch, account: Account, gpu: Gpu) -> Launch:
+    """`launch` with its ledger, what-if answers and verdict."""
+    launch = structs.replace(
+        launch,
+        ledger=terms.ledger_terms(launch, account.ledger) if account.ledger else [],
+        ledger_note=account.note,
+        what_if=[
+            WhatIf(change=c.key, kind=c.kind, label=c.label, duration_ns=c.duration_ns, text=c.text)
+            for c in account.whatif
+        ],
+    )
+    return structs.replace(
+        launch, bound=verdict.bound(launch).key, verdict=verdict.verdict(launch, gpu_info(gpu))
+    )
 
 
 def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:

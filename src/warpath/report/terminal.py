@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Console
 from rich.text import Text
 
 from warpath.report.compilation import kernel_lines
+from warpath.report.ledger_terminal import ledger_table, missing_ledger, overhead_lines, what_if_lines
 from warpath.report.model import InstructionInfo, Launch, Report, Traffic
 from warpath.units import format_bytes, format_duration_ns
 
+MOST_PRINTED = 20  # lines of the program's output
 RESOURCES = {
     "warps": "threads",
     "registers": "registers",
@@ -22,21 +24,81 @@ RESOURCES = {
 }
 
 
-def render(report: Report, console: Console) -> None:
-    """Print the report: compilation, host program, then each launch from submission to the memory floor."""
+# What `--section` chooses from, in the order of printing; the last comes only when it was asked for.
+SECTIONS = ("verdict", "ledger", "compile", "host", "launch", "code", "program", "what-if")
+
+
+def render(report: Report, console: Console, sections: Collection[str] = SECTIONS) -> None:
+    """Print the report: each launch's verdict and ledger, then the path from the compiler to the memory floor.
+
+    Of launches of one kernel and shape only the first is shown in full.
+    """
     gpu = report.gpu
     _heading(
         console, f"{report.program.path} on {gpu.name}: {gpu.label}, {gpu.chip}, {gpu.sm}, {gpu.sms} SMs"
     )
-    _compile(report, console)
-    _host(report, console)
-    for launch in report.launches:
-        _launch(report, launch, console)
+    alike = _alike(report.launches)
+    for first, others in alike:
+        _account(report, first, others, console, sections)
+    if "compile" in sections:
+        _compile(report, console)
+    if "host" in sections:
+        _host(report, console)
+    for first, _ in alike:
+        _launch(report, first, console, sections)
     for fault in report.faults:
         _section(console, "fault", [fault.message])
-    output = report.program.stdout.rstrip("\n")
-    _section(console, "program", [f"printed: {line}" for line in output.splitlines()[:20]])
+    if "program" in sections:
+        _program(report, console)
+
+
+def _program(report: Report, console: Console) -> None:
+    output = report.program.stdout.rstrip("\n").splitlines()
+    _section(console, "program", [f"printed: {line}" for line in output[:MOST_PRINTED]])
+    if len(output) > MOST_PRINTED:
+        _line(console, f"... {len(output) - MOST_PRINTED} more lines")
     _line(console, f"exit code {report.program.exit_code}")
+
+
+def _alike(launches: Sequence[Launch]) -> list[tuple[Launch, list[Launch]]]:
+    """The first launch of each kernel and shape, and the others of the same."""
+    found: dict[object, tuple[Launch, list[Launch]]] = {}
+    for launch in launches:
+        key = (launch.mangled, *launch.grid, *launch.block, launch.shared_bytes)
+        if key in found:
+            found[key][1].append(launch)
+        else:
+            found[key] = (launch, [])
+    return list(found.values())
+
+
+def _account(
+    report: Report, launch: Launch, others: Sequence[Launch], console: Console, sections: Collection[str]
+) -> None:
+    """Verdict first, then the ledger that sums to the duration."""
+    if not {"verdict", "ledger", "what-if"} & set(sections):
+        return
+    _section(console, title(launch), [launch.verdict] if launch.verdict and "verdict" in sections else [])
+    if others and launch.duration_ns is not None:
+        times = [other.duration_ns or 0 for other in others]
+        spread = f"{format_duration_ns(min(times))} to {format_duration_ns(max(times))}"
+        _line(console, f"{len(others)} more launches of this kernel and shape: {spread} (modelled)")
+    if "ledger" in sections:
+        if launch.ledger:
+            console.print(ledger_table(launch))
+        else:
+            _line(console, missing_ledger(launch))
+        for line in overhead_lines(launch):
+            _line(console, line)
+    if "what-if" in sections:
+        for line in what_if_lines(launch):
+            _line(console, line)
+
+
+def title(launch: Launch) -> str:
+    """`launch 0: vadd(...) <<<4096x1x1, 256x1x1>>>`."""
+    grid, block = "x".join(map(str, launch.grid)), "x".join(map(str, launch.block))
+    return f"launch {launch.index}: {launch.kernel} <<<{grid}, {block}>>>"
 
 
 def _heading(console: Console, text: str) -> None:
@@ -86,12 +148,15 @@ def _host(report: Report, console: Console) -> None:
         )
 
 
-def _launch(report: Report, launch: Launch, console: Console) -> None:
-    grid, block = "x".join(map(str, launch.grid)), "x".join(map(str, launch.block))
-    _section(console, f"launch {launch.index}: {launch.kernel} <<<{grid}, {block}>>>", [])
-    for line in (*_submission(launch), *_placement(report, launch), *_memory(report, launch)):
-        _line(console, line)
-    _code(launch, console)
+def _launch(report: Report, launch: Launch, console: Console, sections: Collection[str]) -> None:
+    if not {"launch", "code"} & set(sections):
+        return
+    _section(console, f"the path of {title(launch)}", [])
+    if "launch" in sections:
+        for line in (*_submission(launch), *_placement(report, launch), *_memory(report, launch)):
+            _line(console, line)
+    if "code" in sections:
+        _code(launch, console)
 
 
 def _submission(launch: Launch) -> Iterator[str]:
@@ -151,11 +216,11 @@ def _placement(report: Report, launch: Launch) -> Iterator[str]:
 def _memory(report: Report, launch: Launch) -> Iterator[str]:
     for what in launch.traffic:
         yield f"{what.name}: {what.requests} requests, {_passes(what)}, {format_bytes(what.bytes)} asked for (modelled)"
-    if launch.floor_ns:
+    if launch.floor_bytes:
         yield (
-            f"floor: {format_bytes(launch.floor_bytes)} of loads that must come from DRAM once, at "
+            f"compulsory: {format_bytes(launch.floor_bytes)} that DRAM must move once, at "
             f"{report.gpu.dram_bandwidth_gbs:g} GB/s (quoted, {report.gpu.dram_bandwidth_source}) = "
-            f"{format_duration_ns(launch.floor_ns)} (computed)"
+            f"{format_duration_ns(launch.floor_bytes / report.gpu.dram_bandwidth_gbs)} (computed)"
         )
     yield from _time(launch)
 

@@ -1,9 +1,8 @@
-"""What a launch's memory instructions asked for, by kind of access, and the floor that follows from it."""
+"""What a launch's memory instructions asked for, by kind of access."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from warpath.report.model import InstructionInfo, Traffic
 
@@ -59,13 +58,3 @@ def by_kind(code: Sequence[InstructionInfo]) -> list[Traffic]:
         for kind in dict.fromkeys(KINDS.values())
         if (total := sums.get(kind)) is not None
     ]
-
-
-def floor(counters: Mapping[str, Any], dram_gbs: float) -> tuple[int, float]:
-    """(bytes, ns) of the distinct sectors that loads touched, at paper bandwidth.
-
-    They must come from DRAM once when no cache holds them; stores may stay in L2. A kernel that reads back what it
-    wrote itself needs less.
-    """
-    size = int(counters.get("load_footprint_sectors", 0)) * SECTOR
-    return size, size / dram_gbs

@@ -1,0 +1,1 @@
+"""Where a launch's time went: the ledger, what-if replays, and what they rest on."""
