@@ -218,7 +218,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
   const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
   const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
   part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
-  counters_.unit_cycles[unit] += own.interval;
+  counters_->unit_cycles[unit] += own.interval;
   for (u32 c = 0; c < kIssueClasses; ++c) {
     const ClassParams& other = params_.classes[c];
     if (other.server != unit && other.other != unit) continue;
