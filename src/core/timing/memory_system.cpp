@@ -149,6 +149,9 @@ void MemorySystem::copied(u64 va, u64 size) {
       if (line == nullptr) line = partitions_[partition].replace(address, victim);
       line->valid |= sectors;
       partitions_[partition].soil(*line, sectors);
+      // Written back while the copy goes on, as under a kernel's stores.
+      while (partitions_[partition].clean_oldest(address, dirty_limit_, victim)) {
+      }
     }
   }
 }

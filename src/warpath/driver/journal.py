@@ -36,6 +36,8 @@ class LoadEvent:
     uploads: tuple[Upload, ...]
     before_launch: int
     host_seconds: float
+    upload_ns: int = 0  # modelled: upload and all that comes with it
+    jit_ns: int = 0  # modelled: assembling PTX
 
     @property
     def bytes(self) -> int:

@@ -71,6 +71,10 @@ class Launch:
         """For the report."""
         return f"launch {self.function.name}"
 
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call."""
+        return driver.host.path.launch_call_ns
+
     def check(self, driver: Submitter) -> None:
         """Raise the error that the driver returns for a launch it refuses."""
         if self._key(driver) in self.function.module.plans:

@@ -16,9 +16,6 @@ from warpath.gpu.spec import Gpu
 Disassemble = Callable[[bytes], Sequence[Text]]
 
 
-_DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
@@ -102,12 +99,22 @@ class Executor:
         launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
         launch.stream = runner.stream() if clock else None
         launch.placement = grid.placement() if self._options.count else b""
-        self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
+        self._pass_time(launch)
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
         self._machine.notify("on_launch", launch)
         if launch.fault is not None:
             raise ChannelFault({**launch.fault, "program_va": launch.work.program_va})
+
+    def _pass_time(self, launch: Launch) -> None:
+        """Kernels take the SMs one after another. What they need before and after is the time between segments, in
+        which the set-up of one overlaps with the drain of the one before.
+        """
+        duration = int(launch.counters.get("duration_ns", 0))
+        clock = self._machine.clock
+        clock.occupy("compute", int(launch.counters.get("execution_ns", duration)))
+        launch.ended_ns = clock.now_ns
+        launch.began_ns = launch.ended_ns - duration
 
     def rehearse(self, launch: Launch, flush: bool) -> dict[str, Any]:
         """Counters of a launch as it would run now, caches flushed before or not; memory is put back.
@@ -124,13 +131,11 @@ class Executor:
 
     def on_copy(self, copy: Copy) -> None:
         """The clock's caches see what copy engines write to the device's own memory."""
-        if not self._options.timed:
+        if not self._options.timed or not self._machine.on_device(copy.dst):
             return
-        for base, size, kind in self._machine.memory.nearest(copy.dst):
-            if kind in _DEVICE_KINDS and base <= copy.dst < base + size:
-                rows = [copy.dst + row * copy.dst_pitch for row in range(copy.height)] or [copy.dst]
-                for row in rows:
-                    self._started_clock().copied(row, copy.width)
+        rows = [copy.dst + row * copy.dst_pitch for row in range(copy.height)] or [copy.dst]
+        for row in rows:
+            self._started_clock().copied(row, copy.width)
 
     def _started_clock(self) -> Clock:
         if self._clock is None:

@@ -39,6 +39,8 @@ class Launch:
 
     `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
 
+    `began_ns` and `ended_ns` are GPU time, from the front end's set-up to the end of the drain.
+
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
 
     `form` says how the QMD arrived: `pointer`, `inline` or `dependent`. `constants` holds the bytes of
@@ -59,6 +61,8 @@ class Launch:
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     placement: bytes = b""
     stream: Any = None
+    began_ns: int = 0
+    ended_ns: int = 0
     fault: Mapping[str, Any] | None = None
     shared_slack: int = 0
 
