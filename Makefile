@@ -7,7 +7,7 @@ HEADERS = $$(cat build/headers/environment 2>/dev/null)
 # Rebuilt when the packaging, the C or C++ sources change; Python sources too, since the install is a copy.
 SOURCES := pyproject.toml CMakeLists.txt $(shell find src -type f -not -name '*.pyc' -not -name '*.so*' 2>/dev/null)
 
-.PHONY: demo test lint format bench accuracy clean
+.PHONY: demo test lint format bench accuracy schema clean
 
 demo: $(VENV)/.stamp-install
 	$(BIN)/warpath explain examples/vadd.cu
@@ -30,6 +30,10 @@ format: $(VENV)/.stamp-test
 # The clock against an H200: every reference case, cold and warm.
 accuracy: $(VENV)/.stamp-install
 	$(BIN)/python benchmarks/accuracy.py
+
+# The published JSON Schema, after a change of src/warpath/report/model.py.
+schema: $(VENV)/.stamp-install
+	$(BIN)/warpath doctor --schema docs/schema/report-1.json
 
 bench: $(VENV)/.stamp-test
 	$(BIN)/python benchmarks/startup.py

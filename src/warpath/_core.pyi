@@ -258,8 +258,12 @@ class MemorySystem:
 class TimedGrid:
     """A grid under the clock; the grid itself must not have been stepped. Faults and counts are the grid's."""
 
-    def __init__(self, grid: Grid, memory: MemorySystem, l1_bytes: int, code_id: int) -> None:
-        """`l1_bytes`: what the carve-out leaves for L1; `code_id` names the program, to know code seen before."""
+    def __init__(
+        self, grid: Grid, memory: MemorySystem, l1_bytes: int, code_id: int, timeline: bool = False
+    ) -> None:
+        """`l1_bytes`: what the carve-out leaves for L1; `code_id` names the program, to know code seen before;
+        `timeline`: keep what happened when.
+        """
 
     def step(self, budget: int, threads: int = 1) -> str:
         """Run about `budget` warp instructions: `running`, `done` or `fault`. Same results for any `threads`."""
@@ -268,6 +272,15 @@ class TimedGrid:
         """What has been measured: cycles, stalls by reason, counts of L1, shared memory, L2 and DRAM.
 
         `instructions` holds columns by instruction index (packed u64): `stalls` has one row of `STALLS` each.
+        """
+
+    def timeline(self) -> dict[str, Any] | None:
+        """What happened when, in cycles since the launch began; None unless asked for. Packed u64 throughout.
+
+        Columns by bin of `bin_cycles`: `warp_cycles`, `issued`, `dram_bytes`, `l2_sectors`. Rows of `ctas`: block, SM,
+        start, end. Rows of `stretches` of the warps of SM `watched_sm`: block, warp, sub-partition, instruction index,
+        index into `STALLS`, start, end; `dropped` counts those beyond the first 20,000. `samples`: by instruction
+        index, the 32 lane addresses of its first request, -1 for lanes that took no part.
         """
 
 class OpRow(TypedDict):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from tests.smoke.programs import warpath
 from warpath.report import json as report_json
-from warpath.report.trace_compare import SAME, Row, compare, pairs
+from warpath.report.compare import pairs
+from warpath.report.trace_compare import SAME, Row, compare
 
 ROOT = Path(__file__).resolve().parents[2]
 DIFFER = {

@@ -52,6 +52,7 @@ class Run:
     status: str
     result: Mapping[str, Any]
     grid: Any
+    timeline: Any  # None unless asked for
 
     @property
     def cycles(self) -> int:
@@ -85,7 +86,13 @@ class Bench:
             self.memory.alloc(va, size, 1)
 
     def start(
-        self, lines: Sequence[Line], *, grid: int = 1, threads: int = 32, shared: int = 0
+        self,
+        lines: Sequence[Line],
+        *,
+        grid: int = 1,
+        threads: int = 32,
+        shared: int = 0,
+        timeline: bool = False,
     ) -> tuple[Any, Any]:
         """A grid of the program of `lines`, and the clock it has not run under yet."""
         code = b"".join(line.encode() for line in lines)
@@ -95,7 +102,7 @@ class Bench:
             self.memory, program, CODE, (grid, 1, 1), (threads, 1, 1), 32, shared, 0, [(CONSTANTS, 1 << 12)],
             SHARED_WINDOW, LOCAL_WINDOW, BOARD.sms, min(32, 2048 // threads),
         )  # fmt: skip
-        return launch, _core.TimedGrid(launch, self.system, 224 << 10, 1)
+        return launch, _core.TimedGrid(launch, self.system, 224 << 10, 1, 0, timeline)
 
     def run(
         self,
@@ -106,13 +113,14 @@ class Bench:
         shared: int = 0,
         host_threads: int = 1,
         budget: int = 1_000_000,
+        timeline: bool = False,
     ) -> Run:
         """Run a program of `lines` to its end; code not seen before is cold."""
-        launch, timed = self.start(lines, grid=grid, threads=threads, shared=shared)
+        launch, timed = self.start(lines, grid=grid, threads=threads, shared=shared, timeline=timeline)
         status = "running"
         while status == "running":
             status = timed.step(budget, host_threads)
-        return Run(status, timed.result(), launch)
+        return Run(status, timed.result(), launch, timed.timeline())
 
 
 EXIT = Line("EXIT", stall=5)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.perfetto_kit import parse
 from warpath.capture import activity, log, session
 from warpath.cli import main
 from warpath.errors import FormatError, UsageError
@@ -30,7 +31,7 @@ def test_show_is_a_hundred_columns_wide(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_json_and_time_line(tmp_path: Path) -> None:
-    report, line = tmp_path / "r.json", tmp_path / "p.json"
+    report, line = tmp_path / "r.json", tmp_path / "p.pftrace"
     words = [
         "trace",
         "--show",
@@ -45,10 +46,25 @@ def test_json_and_time_line(tmp_path: Path) -> None:
     assert data["schema"] == 1
     assert data["launches"][0]["kernel"].startswith("vadd(")
     assert len(data["trace"]["ioctls"]) == 529
-    events = json.loads(line.read_bytes())["traceEvents"]
-    tracks = {event["args"]["name"] for event in events if event["ph"] == "M"}
-    assert {"ioctls", "launches", "doorbells, channel 0xa"} <= tracks
-    assert {event["ph"] for event in events} <= {"M", "X", "i"}
+    tracks = parse(line.read_bytes())
+    shown = {path.split("/")[-1].split(", thread")[0]: own for path, own in tracks.slices.items()}
+    assert set(shown) >= {"ioctls", "driver API", "doorbells, channel 0xa", "kernels, channel 0xa"}
+    assert sum(len(own) for path, own in tracks.slices.items() if "/ioctls" in path) == 529
+    kernels = [s for path, own in tracks.slices.items() if "/kernels" in path for s in own]
+    measured = [round(launch["measured_ns"] or 0) for launch in data["trace"]["launches"]]
+    assert sorted(s.end - s.start for s in kernels) == sorted(measured)
+    assert max(measured) > 0
+
+
+@pytest.mark.parametrize("option", ["--json", "--perfetto"])
+def test_an_output_that_cannot_be_written_is_named(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["trace", "--show", str(TRACES / "vadd.trace.xz"), option, str(tmp_path)]
+    assert main(words) == 2
+    out = capsys.readouterr()
+    assert out.out == ""
+    assert out.err.endswith(f"to {tmp_path}: Is a directory\n")
 
 
 def test_a_recording_compared_with_itself_does_not_differ(
@@ -59,7 +75,7 @@ def test_a_recording_compared_with_itself_does_not_differ(
     capsys.readouterr()
     assert main(["compare", str(report), str(report), "--json", str(rows)]) == 0
     assert capsys.readouterr().out.count("0 differ") == 3
-    (launch,) = json.loads(rows.read_bytes())
+    (launch,) = json.loads(rows.read_bytes())["launches"]
     assert {row["kind"] for part in ("methods", "qmd", "constant_bank") for row in launch[part]} == {"same"}
 
 

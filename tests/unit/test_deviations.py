@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.timing.bench import EXIT, Bench, Line
 from tests.unit.core_kit import make_program, run
+from warpath import _core
 from warpath.gpu import spec, timing
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "deviations.md"
@@ -74,3 +76,15 @@ def test_d23_boards_say_whose_constants_they_use() -> None:
 
 def test_d24_the_arrival_of_an_asynchronous_copy_is_not_declared() -> None:
     assert undeclared("ARRIVES.LDGSTSBAR.64 [R2]", 80)
+
+
+def test_d26_a_wait_for_a_pipe_comes_before_one_for_the_scheduler() -> None:
+    lines = [*(Line("DADD R2, R2, R2", stall=2) for _ in range(8)), EXIT]
+    timeline = Bench().run(lines, threads=1024, timeline=True).timeline
+    values = memoryview(timeline["stretches"]).cast("Q").tolist()
+    seen: dict[tuple[int, int], list[str]] = {}
+    for _, warp, _, index, state, _, _ in zip(*[iter(values)] * 7, strict=True):
+        seen.setdefault((warp, index), []).append(_core.STALLS[state])
+    both = [states for states in seen.values() if {"math_pipe_throttle", "not_selected"} <= set(states)]
+    assert both
+    assert all(states.index("math_pipe_throttle") < states.index("not_selected") for states in both)

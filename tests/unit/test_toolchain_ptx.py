@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from warpath.toolchain.ptx import ptxas_usage, virtual_registers
+from warpath.toolchain.ptx import parts, ptxas_usage, virtual_registers
 
 PTX = """
 .extern .func  (.param .b32 func_retval0) vprintf
@@ -72,3 +72,41 @@ def test_resource_usage_of_kernels_only() -> None:
         "shared": 0,
         "constants": {},
     }
+
+
+PARTS = """
+.visible .func (.param .b32 r) helper(.param .b32 a);
+.visible .entry k(
+	.param .u64 k_param_0
+)
+{
+	.reg .b32 	%r<3>;
+	.loc	1 7 0
+
+	mov.u32 	%r1, %tid.x;
+$L__BB0_1:
+	// a remark
+	.loc	2 9 3
+	.loc	2 10 3, function_name $L__info_string0, inlined_at 1 7 3
+	ret;
+
+}
+.visible .entry other()
+{
+	.loc	1 30 1
+	ret;
+}
+	.file	1 "/a/k.cu"
+	.file	2 "/a/k.cuh", 1700000000, 200
+"""
+
+
+def test_parts_follow_loc_directives_inside_the_wanted_functions() -> None:
+    found = parts(PARTS, ["k", "helper", "absent"])
+    assert list(found) == ["k"]
+    assert [(part.file, part.line, part.text) for part in found["k"]] == [
+        ("", 0, [".reg .b32 %r<3>;"]),
+        ("/a/k.cu", 7, ["mov.u32 %r1, %tid.x;", "$L__BB0_1:"]),
+        ("/a/k.cuh", 10, ["ret;"]),
+    ]
+    assert [part.instructions for part in found["k"]] == [[], ["mov.u32 %r1, %tid.x;"], ["ret;"]]

@@ -116,6 +116,36 @@ nb::dict result(const TimedGrid& grid) {
   return out;
 }
 
+// Columns by bin, rows of blocks and stretches (all packed u64), and lane addresses by instruction index.
+nb::object timeline(const TimedGrid& grid) {
+  const auto own = grid.timeline();
+  if (!own) return nb::none();
+  nb::dict out;
+  out["bin_cycles"] = u64{1} << own->bits;
+  out["watched_sm"] = own->watched_sm;
+  out["warp_cycles"] = pack(own->warp_cycles);
+  out["issued"] = pack(own->issued);
+  out["dram_bytes"] = pack(own->dram_bytes);
+  out["l2_sectors"] = pack(own->l2_sectors);
+  std::vector<u64> rows;
+  for (const CtaSpan& cta : own->ctas) rows.insert(rows.end(), {cta.block, cta.sm, cta.start, cta.end});
+  out["ctas"] = pack(rows);
+  rows.clear();
+  for (const Stretch& s : own->stretches)
+    rows.insert(rows.end(), {s.block, s.warp, s.part, s.index, s.state, s.start, s.end});
+  out["stretches"] = pack(rows);
+  out["dropped"] = own->dropped;
+  nb::dict samples;
+  for (std::size_t i = 0; i < own->samples.size(); ++i) {
+    if (own->samples[i].at == kNever) continue;
+    nb::list lanes;
+    for (i64 address : own->samples[i].address) lanes.append(address);
+    samples[nb::int_(i)] = lanes;
+  }
+  out["samples"] = samples;
+  return out;
+}
+
 const char* step(TimedGrid& grid, u64 budget, u32 threads) {
   GridState state;
   {
@@ -155,10 +185,11 @@ void bind_timing(nb::module_& m) {
       .def("flush", &MemorySystem::flush)
       .def("copied", &MemorySystem::copied, "va"_a, "size"_a);
   nb::class_<TimedGrid>(m, "TimedGrid")
-      .def(nb::init<Grid&, MemorySystem&, u64, u64, u64>(), "grid"_a, "memory"_a, "l1_bytes"_a, "code_id"_a,
-           "record"_a = 0, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def(nb::init<Grid&, MemorySystem&, u64, u64, u64, bool>(), "grid"_a, "memory"_a, "l1_bytes"_a,
+           "code_id"_a, "record"_a = 0, "timeline"_a = false, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
       .def("step", step, "budget"_a, "threads"_a = 1)
       .def("result", result)
+      .def("timeline", timeline)
       .def("stream", &TimedGrid::stream, nb::keep_alive<0, 1>());
   nb::class_<Stream>(m, "Stream")
       .def_prop_ro("blocks", [](const Stream& stream) { return stream.blocks; })

@@ -206,11 +206,17 @@ Cycle MemorySystem::dram_access(u32 channel, Cycle at, u32 accesses) {
   return channels_[channel].bus.book(refreshed(channel, at), accesses * params_.dram_access_256);
 }
 
+void MemorySystem::count_l2(Cycle at, u32 sectors) {
+  counts_.l2_sectors += sectors;
+  if (timeline_ != nullptr) timeline_->l2_sectors.add(at, sectors);
+}
+
 // Writes are gathered and go out in batches, each paying for turning the bus around twice.
 void MemorySystem::write_back(u64 line, u8 sectors, Cycle at) {
   const u32 channel = place_of(line).channel;
   const u32 bytes = count(sectors) * kSectorBytes;
   counts_.dram_write_bytes += bytes;
+  if (timeline_ != nullptr) timeline_->dram_bytes.add(at, bytes);
   Channel& own = channels_[channel];
   own.writes += (bytes + params_.dram_access_bytes - 1) / params_.dram_access_bytes;
   if (own.writes < params_.dram_write_batch) return;
@@ -241,7 +247,9 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
   counts_.dram_read_bytes += count(wanted) * kSectorBytes;
   target.valid |= wanted;
   const u64 jitter = mix(line * 3 + 1) % (params_.dram_spread + 1);
-  return dram_access(home.channel, at, accesses) + params_.dram_latency + jitter;
+  const Cycle moved = dram_access(home.channel, at, accesses);
+  if (timeline_ != nullptr) timeline_->dram_bytes.add(moved, count(wanted) * kSectorBytes);
+  return moved + params_.dram_latency + jitter;
 }
 
 // At the line's home slice: from L2 or DRAM, counting hits by sector when `counted`.
@@ -249,7 +257,7 @@ Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle a
   const Cycle done = book_slice(home.slice, at, count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
-  counts_.l2_sectors += count(request.sectors);
+  count_l2(at, count(request.sectors));
   if (hit == request.sectors) return std::max(done, line->ready - std::min(line->ready, base_));
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   const Cycle ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
@@ -267,7 +275,7 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
     const u32 per_partition = params_.l2_slices / params_.l2_partitions;
     const u32 slice = near * per_partition + home.slice % per_partition;
     done = book_slice(slice, at, count(request.sectors) * params_.l2_sector_256);
-    counts_.l2_sectors += count(request.sectors);
+    count_l2(at, count(request.sectors));
     L2Tags::Line* copy = partitions_[near].find(request.line);
     hit = copy != nullptr ? copy->valid & request.sectors : 0;
     if (hit != request.sectors) {
@@ -307,11 +315,11 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   const bool atomic = request.kind != RequestKind::Write;
   if (near != home.partition) {
     at += params_.l2_fabric_latency / 2;
-    counts_.l2_sectors += sectors;
+    count_l2(at, sectors);
     if (L2Tags::Line* copy = partitions_[near].find(request.line))
       copy->valid &= static_cast<u8>(~request.sectors);
   }
-  counts_.l2_sectors += sectors;
+  count_l2(at, sectors);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   const u32 cost = write_cost(request, line, at);
   const Cycle done = book_slice(home.slice, at, cost);
@@ -348,7 +356,9 @@ void MemorySystem::prefetch(const Request& request) const {
   for (const L2Tags& tags : partitions_) tags.prefetch(request.line);
 }
 
-void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies) {
+void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies,
+                         MemoryTimeline* timeline) {
+  timeline_ = timeline;
   constexpr std::size_t kAhead = 8;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     if (i + kAhead < requests.size()) prefetch(requests[i + kAhead]);

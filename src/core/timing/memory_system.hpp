@@ -7,6 +7,7 @@
 #include "timing/fetch.hpp"
 #include "timing/params.hpp"
 #include "timing/resource.hpp"
+#include "timing/timeline.hpp"
 #include "timing/traffic.hpp"
 
 namespace warpath {
@@ -77,7 +78,9 @@ class MemorySystem {
   bool flushed() const { return flushed_; }
 
   // Handles requests in the order given (time, SM, issue) and appends each one's reply to `replies[sm]`.
-  void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies);
+  // `timeline`, when there is one, is told what was done when.
+  void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies,
+             MemoryTimeline* timeline = nullptr);
 
   const MemoryCounts& counts() const { return counts_; }
   void add_dram_read(u64 bytes) { counts_.dram_read_bytes += bytes; }
@@ -116,6 +119,7 @@ class MemorySystem {
   void write_back(u64 line, u8 sectors, Cycle at);
   Cycle book_slice(u32 slice, Cycle at, u32 cost_256);
   Cycle dram_access(u32 channel, Cycle at, u32 accesses);
+  void count_l2(Cycle at, u32 sectors);
   Cycle refreshed(u32 channel, Cycle at) const;
 
   TimingParams params_;
@@ -128,6 +132,7 @@ class MemorySystem {
   std::vector<Underway> underway_;  // by GPC and line, direct-mapped
   std::vector<u8> distances_;       // by SM and slice, cycles each way
   MemoryCounts counts_;
+  MemoryTimeline* timeline_ = nullptr;  // of the requests being served
   CodeHome code_;
   u64 code_id_ = 0;
   u64 launches_ = 0;

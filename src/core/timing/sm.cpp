@@ -45,8 +45,9 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
   }
 }
 
-void TimedSm::work_for(Worker* worker, SmCounters& counters) {
+void TimedSm::work_for(Worker* worker, SmCounters& counters, TimelineShare* timeline) {
   counters_ = &counters;
+  timeline_ = timeline;
   if (worker == worker_) return;
   worker_ = worker;
   for (Resident& resident : resident_) {
@@ -173,23 +174,36 @@ void TimedSm::step(SubPartition& part, Cycle now) {
   part.next = std::max(part.next, part.port_free);
 }
 
-void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc) {
-  auto& stalls = counters_->stalls[pc];
+// The warp was in state `why` at instruction `pc` from `from` up to `to`, exclusive.
+void TimedSm::spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to) {
+  if (to <= from) return;
+  counters_->stalls[pc][static_cast<u32>(why)] += to - from;
+  if (timeline_ == nullptr) return;
+  const Warp& state = *warp.warp;
+  timeline_->stretch(id_, {state.cta->index, state.id, warp.part, pc, static_cast<u64>(why), from, to});
+}
+
+// Since it last issued, one reason after another; returns when the last of them ended.
+Cycle TimedSm::spend_waits(const TimedWarp& warp, u32 pc) {
   Cycle cursor = warp.issued + 1;
   for (u32 i = 0; i < warp.waits.count; ++i) {
-    const Cycle end = warp.waits.end[i];
-    if (end <= cursor) continue;
-    stalls[static_cast<u32>(warp.waits.reason[i])] += end - cursor;
-    cursor = end;
+    spend(warp, pc, warp.waits.reason[i], cursor, warp.waits.end[i]);
+    cursor = std::max(cursor, warp.waits.end[i]);
   }
+  return cursor;
+}
+
+void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc) {
+  const Cycle cursor = spend_waits(warp, pc);
   const u32 c = part.issue[slot];
   if (now > cursor) {
     const u64 throttled = std::min(part.busy_until(c, now) - part.busy_at[slot], now - cursor);
-    stalls[static_cast<u32>(throttle_reason(static_cast<IssueClass>(c)))] += throttled;
-    stalls[static_cast<u32>(Stall::NotSelected)] += now - cursor - throttled;
+    spend(warp, pc, throttle_reason(static_cast<IssueClass>(c)), cursor, cursor + throttled);
+    spend(warp, pc, Stall::NotSelected, cursor + throttled, now);
   }
-  ++stalls[static_cast<u32>(Stall::Selected)];
+  spend(warp, pc, Stall::Selected, now, now + 1);
   ++counters_->issued;
+  if (timeline_ != nullptr) timeline_->issued(now);
 }
 
 // Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse
@@ -251,6 +265,8 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   }
   if (stream != nullptr) stream->warp(warp.id).add(warp.pc);
   if (op.kind != TimedKind::Memory) return;
+  if (timeline_ != nullptr && worker_->access.mask != 0)
+    timeline_->request(id_, warp.pc, now, worker_->access);
   describe(worker_->access, op, context_.local_bytes, touch_);
   if (stream != nullptr) stream->warp(warp.id).touched(touch_);
 }
@@ -371,21 +387,18 @@ void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {
 
 void TimedSm::end_warp(TimedWarp& warp) {
   warp.waits.add(Stall::Drain, std::max(warp.waits.last + params_.exit_drain, warp.ack_time));
-  auto& stalls = counters_->stalls[std::min<std::size_t>(warp.exit_pc, counters_->stalls.size() - 1)];
-  Cycle cursor = warp.issued + 1;
-  for (u32 i = 0; i < warp.waits.count; ++i) {
-    if (warp.waits.end[i] <= cursor) continue;
-    stalls[static_cast<u32>(warp.waits.reason[i])] += warp.waits.end[i] - cursor;
-    cursor = warp.waits.end[i];
-  }
+  const u32 pc = std::min(warp.exit_pc, static_cast<u32>(counters_->stalls.size()) - 1);
+  const Cycle cursor = spend_waits(warp, pc);
   warp.live = false;
   parts_[warp.part].occupied &= ~(1u << warp.slot);
   warp.blocked = Blocked::No;
   counters_->warp_cycles += cursor - warp.started;
+  if (timeline_ != nullptr) timeline_->resident(warp.started, cursor);
   Resident& resident = resident_[warp.cta];
   resident.finish = std::max(resident.finish, cursor);
   if (--resident.running != 0) return;
   spans.emplace_back(resident.started, resident.finish);
+  if (timeline_ != nullptr) timeline_->cta(resident.cta->index, id_, resident.started, resident.finish);
   departures.push_back({resident.finish, static_cast<u16>(id_), std::move(resident.cta)});
   resident.busy = false;
   --residents_;

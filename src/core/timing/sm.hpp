@@ -14,6 +14,7 @@
 #include "timing/l1.hpp"
 #include "timing/stream.hpp"
 #include "timing/sub_partition.hpp"
+#include "timing/timeline.hpp"
 #include "timing/traffic.hpp"
 #include "timing/warp.hpp"
 
@@ -54,8 +55,9 @@ class TimedSm {
   // `turn`: how many SMs got their first CTA before this one.
   TimedSm(const SmContext& context, u32 id, u32 turn);
 
-  // Who runs it from now on: a host thread's worker (null while replaying) and counters.
-  void work_for(Worker* worker, SmCounters& counters);
+  // Who runs it from now on: a host thread's worker (null while replaying) and counters, and who is told what
+  // happens, or null.
+  void work_for(Worker* worker, SmCounters& counters, TimelineShare* timeline);
 
   // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
   // Throws Fault.
@@ -110,6 +112,8 @@ class TimedSm {
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
   void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
+  void spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to);
+  Cycle spend_waits(const TimedWarp& warp, u32 pc);
   void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
   u32 collect_registers(SubPartition& part, const TimedOp& op, u16 warp);
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
@@ -150,6 +154,7 @@ class TimedSm {
   u32 id_;
   Worker* worker_ = nullptr;
   SmCounters* counters_ = nullptr;
+  TimelineShare* timeline_ = nullptr;
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;

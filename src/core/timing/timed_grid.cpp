@@ -8,7 +8,7 @@
 
 namespace warpath {
 
-TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record)
+TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record, bool timeline)
     : grid_(&grid),
       program_(grid.program()),
       record_(record),
@@ -35,6 +35,9 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
     recorded_->code_id = code_id;
   }
   set_up(spec.local_bytes, l1_bytes, code_id);
+  if (!timeline) return;
+  timeline_ = std::make_unique<Timeline>(program_.size(), first_sm_);
+  timeline_->memory.dram_bytes.add(0, memory.counts().dram_read_bytes);  // the code and the launch's own data
 }
 
 TimedGrid::TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised& idealised,
@@ -88,6 +91,7 @@ void TimedGrid::begin(u32 threads) {
       grid_->worker(i).memory_counts.clear();
     }
     counters_.push_back(std::make_unique<SmCounters>(program_.size() + 1));
+    if (timeline_ != nullptr) timeline_->add_share();
   }
   faults_.resize(sms_count_);
   sms_.resize(sms_count_);
@@ -153,7 +157,7 @@ void TimedGrid::run_sm(u32 number, u32 thread) {
   if (sms_[number] == nullptr) return;
   TimedSm& own = *sms_[number];
   Worker* worker = grid_ != nullptr ? &grid_->worker(thread) : nullptr;
-  own.work_for(worker, *counters_[thread]);
+  own.work_for(worker, *counters_[thread], timeline_ != nullptr ? &timeline_->share(thread) : nullptr);
   try {
     for (Arrival& arrival : own.arrivals) {
       if (grid_ == nullptr) break;
@@ -188,7 +192,7 @@ void TimedGrid::exchange(Cycle until) {
   for (u32& size : buckets_) sum += std::exchange(size, sum);
   sorted_.resize(batch_.size());
   for (const Request& request : batch_) sorted_[buckets_[bucket(request)]++] = request;
-  memory_.serve(sorted_, replies_);
+  memory_.serve(sorted_, replies_, timeline_ != nullptr ? &timeline_->memory : nullptr);
   memory_.forget(from);
 
   std::stable_sort(departures_.begin(), departures_.end(),
@@ -245,6 +249,11 @@ TimedResult TimedGrid::result() const {
   }
   out.memory = memory_.counts();
   return out;
+}
+
+std::optional<TimelineResult> TimedGrid::timeline() const {
+  if (timeline_ == nullptr) return std::nullopt;
+  return timeline_->result(distributor_.last_completion() + params_.back_end);
 }
 
 }  // namespace warpath

@@ -11,6 +11,7 @@
 #include "timing/memory_system.hpp"
 #include "timing/sm.hpp"
 #include "timing/stream.hpp"
+#include "timing/timeline.hpp"
 
 namespace warpath {
 
@@ -35,8 +36,8 @@ struct Idealised {
 class TimedGrid {
  public:
   // `l1_bytes`: what the carve-out leaves for L1. The grid must not have been stepped. The streams of its
-  // first CTAs, about `record` warp instructions, are kept.
-  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record);
+  // first CTAs, about `record` warp instructions, are kept, and if `timeline`, what happened when.
+  TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id, u64 record, bool timeline);
   // Replays a stream on `memory`, which is as the stream says it was before; executes nothing.
   TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised& idealised, u32 blocks_per_sm);
   TimedGrid(const TimedGrid&) = delete;
@@ -48,6 +49,8 @@ class TimedGrid {
   TimedResult result() const;
   // What was recorded; null when nothing was asked for.
   std::shared_ptr<Stream> stream() const { return recorded_; }
+  // What happened when, up to now; nothing unless asked for at the start.
+  std::optional<TimelineResult> timeline() const;
 
  private:
   void set_up(u32 local_bytes, u64 l1_bytes, u64 code_id);
@@ -73,6 +76,7 @@ class TimedGrid {
   SmContext context_;
   Distributor distributor_;
   std::vector<std::unique_ptr<SmCounters>> counters_;  // by host thread
+  std::unique_ptr<Timeline> timeline_;                 // null: nobody asked
   std::vector<std::optional<Fault>> faults_;           // by SM
   std::vector<std::unique_ptr<TimedSm>> sms_;          // null until the first CTA comes
   std::vector<std::vector<Reply>> replies_;

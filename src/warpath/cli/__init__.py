@@ -25,7 +25,8 @@ COMMANDS = {
     "gpus": "the boards warpath knows, with sources",
     "trace": "record what a program says to a real driver and GPU, or show a recording",
     "replay": "play a recorded command stream into the model GPU",
-    "compare": "two reports side by side: what a model and a real driver submitted",
+    "sweep": "one program at many points: boards, macros, arguments; tabulated or plotted",
+    "compare": "two reports side by side: boards, builds, or model against trace",
     "calibrate": "measure a GPU and write its board file for the model's clock",
     "doctor": "what works on this machine, and which opcodes are covered",
 }

@@ -25,11 +25,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--leak-check", action="store_true", help="also report what was never freed")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report, findings under `faults`")
     parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="write the report as one page for a browser"
+    )
+    parser.add_argument(
         "--suppressions", metavar="FILE", type=Path, help="known findings, one `KIND [FILE:LINE]` a line"
     )
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     add_limits(parser)
-    parser.set_defaults(launch_count=None, threads=1, functional=True, cache_control="none")
+    parser.set_defaults(perfetto=None, launch_count=None, threads=1, functional=True, cache_control="none")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections import Counter
 from collections.abc import Iterator
 
 from warpath.cli.cubins import listing, program_cubins
+from warpath.cli.program_text import ProgramText
 from warpath.container import fatbin
 from warpath.container.cubin import Cubin, Kernel
 from warpath.errors import UsageError
@@ -25,8 +25,6 @@ FUSED = {
     "DFMA": "multiply and add in double precision",
     "HFMA2": "two half-precision multiply-adds",
 }
-_LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)")
-_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]+)"')
 
 
 def describe(build: Build, gpu: Gpu) -> CompileInfo:
@@ -36,9 +34,11 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
         for each in fatbin.from_elf(build.program.read_bytes(), str(build.program))
         for member in each.members
     ]
+    cubins = list(_cubins(build, gpu))
+    text = ProgramText(build, {name for cubin in cubins for name in cubin.kernels})
     kernels = {
-        kernel.name: _kernel(build, cubin, kernel)
-        for cubin in _cubins(build, gpu)
+        kernel.name: _kernel(build, cubin, kernel, text)
+        for cubin in cubins
         for kernel in cubin.kernels.values()
     }
     stages = [
@@ -47,7 +47,14 @@ def describe(build: Build, gpu: Gpu) -> CompileInfo:
         )
         for stage in build.stages
     ]
-    return CompileInfo(cached=build.cached, stages=stages, kernels=kernels, members=members)
+    return CompileInfo(
+        cached=build.cached,
+        stages=stages,
+        kernels=kernels,
+        members=members,
+        sources=text.sources(),
+        files=build.files,
+    )
 
 
 def _cubins(build: Build, gpu: Gpu) -> Iterator[Cubin]:
@@ -56,8 +63,10 @@ def _cubins(build: Build, gpu: Gpu) -> Iterator[Cubin]:
         yield from program_cubins(build.program, gpu)
 
 
-def _kernel(build: Build, cubin: Cubin, kernel: Kernel) -> KernelInfo:
+def _kernel(build: Build, cubin: Cubin, kernel: Kernel, text: ProgramText) -> KernelInfo:
     code = listing(cubin, kernel)
+    text.add_files(instruction.line.file for instruction in code if instruction.line)
+    ptx, left_out = text.ptx(kernel.name)
     fused: Counter[str] = Counter()
     for instruction in code:
         for form in FUSED:
@@ -73,38 +82,8 @@ def _kernel(build: Build, cubin: Cubin, kernel: Kernel) -> KernelInfo:
         stack=kernel.frame_size,
         instructions=len(code),
         fused=dict(fused),
+        ptx=ptx,
+        ptx_left_out=left_out,
+        stub=text.stub(kernel.name),
+        calls=text.calls(kernel.demangled),
     )
-
-
-def ptx_lines(build: Build, mangled: str) -> dict[tuple[str, int], list[str]]:
-    """PTX instructions of a function by (file, line), in order; empty when the unit's PTX was not kept."""
-    for unit in build.units:
-        if unit.ptx is None:
-            continue
-        text = unit.ptx.read_text()
-        body = _body(text, mangled)
-        if body:
-            return _by_line(body, {match[1]: match[2] for match in _FILE.finditer(text)})
-    return {}
-
-
-def _body(text: str, mangled: str) -> list[str]:
-    """Lines between a function's braces."""
-    lines = text.splitlines()
-    start = next((at for at, line in enumerate(lines) if f" {mangled}(" in line), None)
-    if start is None:
-        return []
-    opened = next((at for at in range(start, len(lines)) if lines[at] == "{"), len(lines))
-    closed = next((at for at in range(opened, len(lines)) if lines[at] == "}"), len(lines))
-    return lines[opened + 1 : closed]
-
-
-def _by_line(body: list[str], files: dict[str, str]) -> dict[tuple[str, int], list[str]]:
-    found: dict[tuple[str, int], list[str]] = {}
-    place = ("", 0)
-    for line in body:
-        if location := _LOC.match(line):
-            place = (files.get(location[1], ""), int(location[2]))
-        elif line.strip() and not line.strip().startswith((".", "//", "$", "{", "}")):
-            found.setdefault(place, []).append(" ".join(line.split()))
-    return found

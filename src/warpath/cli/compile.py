@@ -12,9 +12,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from warpath.cli.compilation import describe, ptx_lines
+from warpath.cli.compilation import describe
 from warpath.cli.console import console
 from warpath.cli.cubins import listing, program_cubins
+from warpath.cli.program_text import ptx_of
 from warpath.cli.target import add_gpu, add_nvcc, resolve
 from warpath.container.cubin import Cubin, Kernel
 from warpath.errors import UsageError
@@ -63,7 +64,10 @@ def _side_by_side(build: Build, cubin: Cubin, kernel: Kernel) -> Table:
     for instruction in listing(cubin, kernel):
         place = (instruction.line.file, instruction.line.line) if instruction.line else ("", 0)
         sass.setdefault(place, []).append(instruction.text)
-    ptx = ptx_lines(build, kernel.name)
+    ptx: dict[tuple[str, int], list[str]] = {}
+    for part in ptx_of(build, [kernel.name]).get(kernel.name, []):
+        if part.instructions:
+            ptx.setdefault((part.file, part.line), []).extend(part.instructions)
     for place in sorted({*sass, *ptx}):
         table.add_row(
             Text(_source_line(place)),

@@ -23,6 +23,7 @@ from warpath.cli.target import add_gpu, add_nvcc, shim_directory
 from warpath.errors import UsageError, WarpathError
 from warpath.gpu import spec
 from warpath.isa.opcodes import seen_opcodes
+from warpath.report import files
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_gpu(parser)
     add_nvcc(parser)
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the same as JSON")
+    parser.add_argument(
+        "--schema", metavar="FILE", type=Path, help="write the JSON Schema of reports, and do nothing else"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -52,6 +56,11 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"what shall the doctor do with {args.program}? `warpath doctor --coverage PROG` lists its opcodes"
         )
+    if args.schema:
+        from warpath.report import schema
+
+        files.write(args.schema, schema.text().encode(), "the schema")
+        return 0
     return _coverage(args) if args.coverage else _checks(args)
 
 
@@ -80,6 +89,7 @@ def _all_checks() -> Iterator[Check]:
     yield _try("host compiler", _host_compiler)
     yield _try("compile cache", _cache)
     yield _gpu()
+    yield _try("JSON Schema of reports", _schema)
 
 
 def _try(name: str, probe: Callable[[], str]) -> Check:
@@ -117,6 +127,12 @@ def _cache() -> str:
 
     folder = cache_folder("build")
     return f"{folder.parent}, {shutil.disk_usage(folder).free >> 20} MiB free"
+
+
+def _schema() -> str:
+    from warpath.report import schema
+
+    return f"docs/schema/{schema.NAME}; `warpath doctor --schema FILE` writes it"
 
 
 def _gpu() -> Check:

@@ -13,8 +13,9 @@ from warpath.check.watch import Limits, Watch
 from warpath.cli import numbers
 from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
-from warpath.cli.target import resolve
+from warpath.cli.target import nvcc_options, resolve
 from warpath.gpu import spec
+from warpath.report import files
 from warpath.report import json as report_json
 from warpath.report.model import ProgramInfo, Report
 from warpath.report.recorder import Names, Recorder, api_calls, gpu_info
@@ -25,6 +26,10 @@ GRACE_SECONDS = 5.0  # for the program to go on after its launch was stopped
 def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
     """Declare the options of a run; `cache_control` is the command's default."""
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report")
+    parser.add_argument(
+        "--html", metavar="FILE", type=Path, help="write the report as one page for a browser"
+    )
+    parser.add_argument("--perfetto", metavar="FILE", type=Path, help="write a time line for the Perfetto UI")
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     parser.add_argument(
         "-c", "--launch-count", type=numbers.positive, metavar="N", help="report only the first N launches"
@@ -70,6 +75,11 @@ def eager_loading() -> bool:
     return os.environ.get("CUDA_MODULE_LOADING", "").upper() == "EAGER"
 
 
+def wants_report(args: argparse.Namespace) -> bool:
+    """Whether an output was asked for that shows the report."""
+    return any(path is not None for path in (args.json, args.html, args.perfetto))
+
+
 def execute(
     args: argparse.Namespace,
     *,
@@ -79,19 +89,21 @@ def execute(
     watch: Watch | None = None,
     accountant: Accountant | None = None,
 ) -> Report:
-    """Build and run what `args` names; the report, also written to `--json`.
+    """Build and run what `args` names; the report, also written to the files that `args` asks for.
 
-    `count` keeps memory counters, `hold` holds the program's stdout back for the report instead of passing it
-    on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for faults, `accountant`
-    accounts for the launches' time.
+    `count` keeps memory counters and what happened when, `hold` holds the program's stdout back for the report
+    instead of passing it on, `watcher` is an observer of the model GPU whose `names` are set, `watch` looks for
+    faults, `accountant` accounts for the launches' time.
     """
     gpu = spec.load(args.gpu)
+    for path, what in ((args.json, "the report"), (args.html, "the page"), (args.perfetto, "the time line")):
+        if path is not None:
+            files.check_writable(path, what)
     target = resolve(args, gpu)
     recorder = Recorder(args.kernel, args.launch_count, listing)
     watch = watch or Watch(limits=limits(args))
-    reported = (
-        count or args.json is not None
-    )  # a report costs more than a small launch: only when somebody reads it
+    # A report costs more than a small launch: only when somebody reads it.
+    reported = count or wants_report(args)
     accountants = [accountant] if accountant is not None and not args.functional else []
     observers = [
         watch,
@@ -109,7 +121,8 @@ def execute(
         timed=not args.functional,
         cache_control=args.cache_control,
         record=RECORD if accountants else 0,
-        capture=args.json is not None,
+        timeline=reported and not args.functional,
+        capture=wants_report(args),
         hold=hold,
         timeout=None if args.timeout is None else args.timeout + GRACE_SECONDS,
         observers=observers,
@@ -133,6 +146,7 @@ def execute(
             "threads": args.threads,
             "timed": not args.functional,
             "cache_control": args.cache_control,
+            "nvcc": nvcc_options(args),
         },
         program=ProgramInfo(
             path=str(args.program),
@@ -148,4 +162,12 @@ def execute(
     )
     if args.json:
         report_json.write(report, args.json)
+    if args.perfetto:
+        from warpath.report import perfetto
+
+        perfetto.write(report, args.perfetto)
+    if args.html:
+        from warpath.report.html import page
+
+        page.write(report, args.html)
     return report

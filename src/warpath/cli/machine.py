@@ -38,6 +38,7 @@ def make_machine(
     timed: bool = False,
     cache_control: str = "none",
     record: int = 0,
+    timeline: bool = False,
     capture: bool = False,
     hold: bool = False,
     timeout: float | None = None,
@@ -47,8 +48,8 @@ def make_machine(
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
     (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `record` keeps about so many
-    warp instructions of each launch for replays, `capture` keeps the program's stdout for the
-    report, `hold` does so without passing it on.
+    warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's stdout
+    for the report, `hold` does so without passing it on.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -62,7 +63,14 @@ def make_machine(
     memory = _core.Memory()
     arena = HostArena()
     memory.reserve(arena.base, arena.size, arena.fd)
-    options = Options(threads=threads, count=count, timed=timed, cache_control=cache_control, record=record)
+    options = Options(
+        threads=threads,
+        count=count,
+        timed=timed,
+        cache_control=cache_control,
+        record=record,
+        timeline=timeline,
+    )
     model = ModelGpu(gpu, memory, partial(disassemble, sm=gpu.sm.number), options=options)
     model.observers.extend(observers)
     driver = Driver(

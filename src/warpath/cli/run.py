@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from warpath.cli.execution import add_execution, execute
+from warpath.cli.execution import add_execution, execute, wants_report
 from warpath.cli.target import add_program
 from warpath.units import format_duration_ns
 
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the program; its own exit code."""
     watcher = None if args.quiet else _LaunchLine(args.kernel)
-    return execute(args, count=args.json is not None, watcher=watcher).program.exit_code
+    return execute(args, count=wants_report(args), watcher=watcher).program.exit_code
 
 
 class _LaunchLine:

@@ -54,6 +54,15 @@ def add_nvcc(parser: argparse.ArgumentParser) -> None:
         help="another source of the same program (repeatable)",
     )
     parser.add_argument(
+        "-D",
+        "--define-macro",
+        dest="macros",
+        metavar="NAME[=VALUE]",
+        action="append",
+        default=[],
+        help="define a macro, as nvcc's own option does (repeatable)",
+    )
+    parser.add_argument(
         "--nvcc",
         metavar="OPTION",
         action="append",
@@ -67,6 +76,11 @@ def is_source(path: Path) -> bool:
     return path.suffix in _SOURCES
 
 
+def nvcc_options(args: argparse.Namespace) -> list[str]:
+    """What nvcc is given besides what every build is: the macros, then the options."""
+    return [*(f"-D{macro}" for macro in args.macros), *args.nvcc]
+
+
 def shim_directory() -> Path:
     """Where our libcudart and libcuda are; UsageError when the package was not built."""
     if not (SHIM / "libcudart.so.13").is_file():
@@ -78,10 +92,12 @@ def resolve(args: argparse.Namespace, gpu: Gpu) -> Target:
     """Build the source for `gpu`, or take the program as it is."""
     path: Path = args.program
     if not is_source(path):
+        if nvcc_options(args) or args.sources:
+            raise UsageError(f"{path} is a finished program: -D, --nvcc and --with are for sources")
         return Target(path.resolve(), None)
     from warpath.toolchain.build import build
 
-    made = build([path, *args.sources], gpu.sm.name, shim_directory(), args.nvcc)
+    made = build([path, *args.sources], gpu.sm.name, shim_directory(), nvcc_options(args))
     if not made.usage:  # not an error: it may load its code at run time, as driver API programs do
         print(f"warpath: {path} has no device code of its own", file=sys.stderr)
     return Target(made.program, made)

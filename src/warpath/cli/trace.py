@@ -9,6 +9,7 @@ from pathlib import Path
 from warpath.cli.console import console
 from warpath.cli.target import SHIM
 from warpath.errors import UsageError
+from warpath.report import files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +59,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("give either a program after `--` or a recording with --show FILE")
     if args.show is None and not args.arguments:
         return _measurements(args.ncu)
+    for path, what in ((args.json, "the report"), (args.perfetto, "the time line")):
+        if path is not None:
+            files.check_writable(path, what)
     code = 0
     if args.show is None:
         code = _record(args)
@@ -103,10 +107,7 @@ def _show(args: argparse.Namespace) -> None:
     report = trace_build.build(trace, activity.read_ncu(args.ncu) if args.ncu else ())
     trace_terminal.render(report, console())
     if args.json:
-        try:
-            args.json.write_bytes(trace_build.write_json(report))
-        except OSError as error:
-            raise UsageError(f"cannot write the report to {args.json}: {error.strerror}") from error
+        files.write(args.json, trace_build.write_json(report), "the report")
     if args.perfetto:
         trace_perfetto.write(report, args.perfetto)
 

@@ -40,8 +40,8 @@ class Clock:
         """A copy engine wrote device memory: what fits stays in L2."""
         self._memory.copied(va, size)
 
-    def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0) -> Any:
-        """`grid`, which has not run yet, under the clock: same `step`, and `result`.
+    def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0, timeline: bool = False) -> Any:
+        """`grid`, which has not run yet, under the clock: same `step`, `result` and, if wanted, `timeline`.
 
         `flush` empties L2 and what lies before it first; `stream` is then what the first CTAs executed, about
         `record` warp instructions.
@@ -51,7 +51,21 @@ class Clock:
             self._memory.flush()
         carveout = driver_carveout(self._spec.sm, launch.occupancy.request)
         l1_bytes = max(self._spec.sm.l1_shared_bytes - carveout, 16 << 10)
-        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va, record)
+        return self._core.TimedGrid(grid, self._memory, l1_bytes, launch.work.program_va, record, timeline)
+
+    def timeline(self, timed: Any) -> dict[str, Any] | None:
+        """What happened when (`TimedGrid.timeline`), and what a cycle of all SMs could hold: `warp_slots` warps, and
+        `issue_slots` instructions; None unless `timed` kept it.
+        """
+        raw = timed.timeline()
+        if raw is None:
+            return None
+        sm = self._spec.sm
+        return {
+            **raw,
+            "warp_slots": self._spec.sms * sm.max_warps,
+            "issue_slots": self._spec.sms * sm.sub_partitions,
+        }
 
     def counters(self, grid: Any, timed: Any, launch: Launch) -> dict[str, Any]:
         """The launch's counters: the grid's own, memory columns, and `metrics` under Nsight Compute's names.

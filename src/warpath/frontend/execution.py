@@ -20,8 +20,8 @@ Disassemble = Callable[[bytes], Sequence[Text]]
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
     whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none), and how many warp instructions of a timed launch are kept for
-    replays (`record`; whole CTAs, the first ones).
+    (`cache_control`, as ncu's: all = flushed, none), how many warp instructions of a timed launch are kept for
+    replays (`record`; whole CTAs, the first ones), and whether the clock keeps what happened when (`timeline`).
     """
 
     budget: int = 1_000_000
@@ -31,6 +31,7 @@ class Options:
     timed: bool = False
     cache_control: str = "none"
     record: int = 0
+    timeline: bool = False
 
 
 @dataclass(slots=True)
@@ -99,6 +100,7 @@ class Executor:
         launch.counters = clock.counters(grid, runner, launch) if clock else dict(grid.counters)
         launch.stream = runner.stream() if clock else None
         launch.placement = grid.placement() if self._options.count else b""
+        launch.timeline = clock.timeline(runner) if clock else None
         self._pass_time(launch)
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
@@ -113,8 +115,8 @@ class Executor:
         duration = int(launch.counters.get("duration_ns", 0))
         clock = self._machine.clock
         clock.occupy("compute", int(launch.counters.get("execution_ns", duration)))
-        launch.ended_ns = clock.now_ns
-        launch.began_ns = launch.ended_ns - duration
+        if self._options.timed:
+            launch.start_ns = clock.now_ns - duration
 
     def rehearse(self, launch: Launch, flush: bool) -> dict[str, Any]:
         """Counters of a launch as it would run now, caches flushed before or not; memory is put back.
@@ -144,7 +146,8 @@ class Executor:
 
     def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:
         options = self._options
-        return clock.start(grid, launch, options.cache_control == "all", options.record)
+        flush = options.cache_control == "all"
+        return clock.start(grid, launch, flush, options.record, options.timeline)
 
     @property
     def _budget(self) -> int:

@@ -33,13 +33,11 @@ class Windows:
 
 @dataclass(slots=True)
 class Launch:
-    """One grid with CTAs to run. `counters`, `placement` and `fault` are filled in when it has ended.
+    """One grid with CTAs to run. `counters` and what follows are filled in when it has ended.
 
-    `stream` is what was executed, for replays, when it was recorded.
-
-    `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted.
-
-    `began_ns` and `ended_ns` are GPU time, from the front end's set-up to the end of the drain.
+    `placement` is the SM of each CTA, packed u32 in CTA order; empty when nothing is counted. `start_ns` is GPU time,
+    None without a clock; `timeline` and `stream` (what was executed, for replays) are the core's, None unless they were
+    to be kept.
 
     `shared_slack` bytes at the end of shared memory are out of bounds though allocated: a checker sets that.
 
@@ -61,9 +59,9 @@ class Launch:
     counters: Mapping[str, Any] = field(default_factory=dict[str, Any])
     placement: bytes = b""
     stream: Any = None
-    began_ns: int = 0
-    ended_ns: int = 0
     fault: Mapping[str, Any] | None = None
+    start_ns: int | None = None
+    timeline: Mapping[str, Any] | None = None
     shared_slack: int = 0
 
     @property

@@ -46,6 +46,18 @@ def _fixed(ns: float) -> str:
     return f"{ns / 1000:.3f} us"
 
 
+def accuracy_lines(launch: Launch) -> Iterator[str]:
+    """How far to trust the time above."""
+    found = launch.accuracy
+    if found is None:
+        return
+    text = (
+        f"accuracy: the clock is {found.mean_error_percent:g} % off on average over {found.launches} launches "
+        f"measured on {found.board} (measured)"
+    )
+    yield f"{text}; outside what was validated: {'; '.join(found.outside)}" if found.outside else text
+
+
 def what_if_lines(launch: Launch) -> Iterator[str]:
     """Each effect alone, then what a user can change, by what it saves."""
     for kind, heading in (("user", "changes a user can make:"), ("effect", "effects alone:")):

@@ -44,6 +44,14 @@ class ParamInfo(msgspec.Struct, frozen=True, kw_only=True):
     size: int
 
 
+class PtxPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Consecutive PTX lines that come from one source line; `line` is 0 where PTX names none."""
+
+    file: str
+    line: int
+    text: list[str]
+
+
 class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
     """What the compilers made of one kernel."""
 
@@ -56,6 +64,10 @@ class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
     stack: int
     instructions: int
     fused: dict[str, int]  # SASS forms that fold several PTX operations, with counts
+    ptx: list[PtxPart] = []  # the body, in order; empty when it is not known
+    ptx_left_out: int = 0  # lines of the body beyond those kept
+    stub: str = ""  # the host function that nvcc puts in the kernel's place
+    calls: list[str] = []  # what became of each `<<<>>>` in the host source
 
 
 class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +77,8 @@ class CompileInfo(msgspec.Struct, frozen=True, kw_only=True):
     stages: list[StageInfo]
     kernels: dict[str, KernelInfo]
     members: list[str]  # fatbin members, e.g. "elf sm_89", "ptx compute_89"
+    sources: dict[str, str] = {}  # text of the program's own files that code comes from, by path
+    files: dict[str, str] = {}  # the program's own sources and headers, by path: sha256
 
 
 class ApiCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +117,9 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     qmd: dict[str, int]  # non-zero fields by name
     constant_va: int
     constant_bank: dict[str, int]  # non-zero driver words of constant bank 0 by name
+    words: list[int] = []  # the segment's dwords as they were fetched, the first 4096
+    channel_class: int | None = None  # names the host methods in `words`
+    classes: dict[int, int] = {}  # class bound to each subchannel when the segment was fetched
 
 
 class OccupancyInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,9 +154,7 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     sectors: int = 0
     wavefronts: int = 0
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
-    sample: list[
-        int
-    ] = []  # memory instructions: lane addresses of one warp's request, -1 for lanes that took no part
+    sample: list[int] = []  # memory instructions: the first request's lane addresses, -1: took no part
 
 
 class LoadEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -326,6 +341,7 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     load: LoadEvent | None
     submission: Submission
     occupancy: OccupancyInfo
+    start_ns: int | None = None  # when it began on the GPU's own clock, modelled; None when that did not run
     duration_ns: int | None = None
     time: Time | None = None
     stalls: dict[str, float] = {}  # reason -> cycles a warp waits per instruction issued, ncu's names

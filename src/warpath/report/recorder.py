@@ -16,6 +16,7 @@ from msgspec import structs
 
 from warpath.account.accountant import Account
 from warpath.account.floor import floor
+from warpath.account.validated import outside, validation
 from warpath.command.qmd import Qmd
 from warpath.container.cubin import Cubin, Kernel
 from warpath.driver.context import Driver
@@ -31,6 +32,7 @@ from warpath.isa.listing import Listing
 from warpath.isa.scoreboards import producers
 from warpath.report import terms, traffic, verdict
 from warpath.report.model import (
+    Accuracy,
     ApiCall,
     Copied,
     Fault,
@@ -43,12 +45,14 @@ from warpath.report.model import (
     ParamValue,
     Submission,
     Time,
+    Timeline,
     WhatIf,
 )
+from warpath.report.timeline import TimelineBuilder
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
 WORD = 16  # bytes in an instruction
-MOST_METHODS = 4096  # of one segment, kept in the report
+MOST_METHODS = 4096  # of one segment, and as many of its dwords, kept in the report
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,17 @@ class Place:
     kernel: Kernel
     va: int
     base: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A launch that will be in the report. `samples` has lane addresses by row of the program."""
+
+    launch: GpuLaunch
+    record: LaunchRecord | None
+    place: Place | None
+    timeline: Timeline | None
+    samples: Mapping[int, list[int]]
 
 
 class Names:
@@ -108,7 +123,8 @@ class Recorder:
         self._kernel = kernel
         self._count = count
         self._listing = listing
-        self._launches: list[tuple[GpuLaunch, LaunchRecord | None, Place | None]] = []
+        self._launches: list[_Kept] = []
+        self._timelines = TimelineBuilder()
 
     def on_copy(self, copy: Copy) -> None:
         """Count copy-engine traffic by direction."""
@@ -120,6 +136,7 @@ class Recorder:
 
     def on_launch(self, launch: GpuLaunch) -> None:
         """Keep a launch that has ended."""
+        raw, launch.timeline = launch.timeline, None  # large: only what the report shows of it is kept
         if self.names is None:
             return
         place = self.names.place(launch.work.program_va)
@@ -127,22 +144,23 @@ class Recorder:
             self.faults.append(_fault(launch, launch.fault, place))
         wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
         if wanted and (self._count is None or len(self._launches) < self._count):
-            self._launches.append((launch, self.names.launch(launch.index), place))
+            first = _first_row(place) if place else 0
+            timeline = self._timelines.build(raw, launch, first) if raw else None
+            record = self.names.launch(launch.index)
+            self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
 
     def finish(self, gpu: Gpu, accounts: Mapping[int, Account] | None = None) -> list[Launch]:
         """The report's launches, with their accounts of time by launch index when those were made."""
         found: list[Launch] = []
-        for entry in self._launches:
-            launch = self._launch(gpu, *entry)
+        for kept in self._launches:
+            launch = self._launch(gpu, kept)
             account = (accounts or {}).get(launch.index)
             found.append(launch if account is None else _accounted(launch, account, gpu))
         return found
 
-    def _launch(
-        self, gpu: Gpu, launch: GpuLaunch, record: LaunchRecord | None, place: Place | None
-    ) -> Launch:
-        counts = columns(launch.counters)
-        code = self._instructions(place, counts, tuple(launch.counters.get("stall_names", ())))
+    def _launch(self, gpu: Gpu, kept: _Kept) -> Launch:
+        launch, place = kept.launch, kept.place
+        code = self._instructions(kept)
         least = floor(launch.counters, gpu)
         return Launch(
             index=launch.index,
@@ -154,10 +172,11 @@ class Recorder:
             shared_bytes=launch.work.shared,
             program_va=launch.work.program_va,
             param_base=place.kernel.param_base if place else 0,
-            params=_params(launch, record),
+            params=_params(launch, kept.record),
             load=self._load(launch.index),
             submission=_submission(launch),
             occupancy=_occupancy(gpu, launch),
+            start_ns=launch.start_ns,
             duration_ns=launch.counters.get("duration_ns"),
             time=_time(launch.counters),
             stalls=_stalls(launch.counters),
@@ -169,6 +188,7 @@ class Recorder:
             floor_ns=least.ns,
             floor_bytes=least.bytes,
             floor_kind=least.kind,
+            timeline=kept.timeline,
         )
 
     def _load(self, index: int) -> LoadEvent | None:
@@ -187,20 +207,24 @@ class Recorder:
             data_bytes=load.bytes - (code.bytes if code else 0),
         )
 
-    def _instructions(
-        self, place: Place | None, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
-    ) -> list[InstructionInfo]:
-        if place is None:
+    def _instructions(self, kept: _Kept) -> list[InstructionInfo]:
+        if kept.place is None:
             return []
-        first = (place.va - place.base) // WORD
-        code = self._listing(place.cubin, place.kernel)
-        return [_instruction(code, at, first, counts, reasons) for at in range(len(code))]
+        counters = kept.launch.counters
+        counts, reasons = columns(counters), tuple(counters.get("stall_names", ()))
+        first = _first_row(kept.place)
+        code = self._listing(kept.place.cubin, kept.place.kernel)
+        return [
+            _instruction(code, at, first, counts, reasons, kept.samples.get(first + at, []))
+            for at in range(len(code))
+        ]
 
 
 def _accounted(launch: Launch, account: Account, gpu: Gpu) -> Launch:
     """`launch` with its ledger, what-if answers and verdict."""
     launch = structs.replace(
         launch,
+        accuracy=_accuracy(launch, gpu),
         ledger=terms.ledger_terms(launch, account.ledger) if account.ledger else [],
         ledger_note=account.note,
         what_if=[
@@ -213,13 +237,37 @@ def _accounted(launch: Launch, account: Account, gpu: Gpu) -> Launch:
     )
 
 
+def _accuracy(launch: Launch, gpu: Gpu) -> Accuracy | None:
+    """How far to trust the launch's time; None when it has none."""
+    if launch.time is None:
+        return None
+    own = validation()
+    ran = {traffic.opcode_of(i.sass).split(".")[0] for i in launch.instructions if i.executed}
+    return Accuracy(
+        board=own.board,
+        mean_error_percent=own.mean_error_percent[launch.time.cache],
+        launches=own.launches,
+        outside=outside(gpu, ran),
+    )
+
+
 def columns(counters: Mapping[str, Any]) -> dict[str, Sequence[int]]:
     """The core's per-instruction columns (packed u64) as sequences of integers."""
     return {name: memoryview(value).cast("Q") for name, value in counters.items() if isinstance(value, bytes)}
 
 
+def _first_row(place: Place) -> int:
+    """The kernel's first instruction among those of the allocation that holds it."""
+    return (place.va - place.base) // WORD
+
+
 def _instruction(
-    code: Listing, at: int, first: int, counts: Mapping[str, Sequence[int]], reasons: tuple[str, ...]
+    code: Listing,
+    at: int,
+    first: int,
+    counts: Mapping[str, Sequence[int]],
+    reasons: tuple[str, ...],
+    sample: list[int],
 ) -> InstructionInfo:
     i, row = code.instructions[at], first + at
 
@@ -248,6 +296,7 @@ def _instruction(
         sectors=count("sectors"),
         wavefronts=count("wavefronts"),
         stalls={name: cycles for name, cycles in zip(reasons, stalls, strict=False) if cycles},
+        sample=sample,
     )
 
 
@@ -323,6 +372,9 @@ def _submission(launch: GpuLaunch) -> Submission:
         qmd=_qmd_fields(launch.qmd),
         constant_va=bank0.va if bank0 else 0,
         constant_bank=words,
+        words=[word for packet in sub.packets for word in packet.words()][:MOST_METHODS] if sub else [],
+        channel_class=sub.state.channel_class if sub else None,
+        classes=dict(sub.state.objects) if sub else {},
     )
 
 

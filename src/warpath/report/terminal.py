@@ -10,7 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 from warpath.report.compilation import kernel_lines
-from warpath.report.ledger_terminal import ledger_table, missing_ledger, overhead_lines, what_if_lines
+from warpath.report.ledger_terminal import (
+    accuracy_lines,
+    ledger_table,
+    missing_ledger,
+    overhead_lines,
+    what_if_lines,
+)
 from warpath.report.model import InstructionInfo, Launch, Report, Traffic
 from warpath.units import format_bytes, format_duration_ns
 
@@ -88,7 +94,7 @@ def _account(
             console.print(ledger_table(launch))
         else:
             _line(console, missing_ledger(launch))
-        for line in overhead_lines(launch):
+        for line in (*overhead_lines(launch), *accuracy_lines(launch)):
             _line(console, line)
     if "what-if" in sections:
         for line in what_if_lines(launch):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from warpath.report.model import Launch, MethodInfo, Report
+from warpath.report.model import Launch, MethodInfo
 
 SAME, VALUE, ONLY_LEFT, ONLY_RIGHT = "same", "value", "left", "right"
 # Methods and fields that hold addresses or running numbers: different in every run, so told apart from the rest. Inline
@@ -54,21 +54,6 @@ class Comparison:
     methods: list[Row]
     qmd: list[Row]
     bank: list[Row]
-
-
-def pairs(left: Report, right: Report) -> Iterator[tuple[Launch, Launch]]:
-    """Launches of the same kernel, in order; what one side alone has (the driver's own kernels) is passed over."""
-    waiting: dict[str, list[Launch]] = {}
-    for launch in right.launches:
-        waiting.setdefault(_key(launch), []).append(launch)
-    for launch in left.launches:
-        queue = waiting.get(_key(launch))
-        if queue:
-            yield launch, queue.pop(0)
-
-
-def _key(launch: Launch) -> str:
-    return launch.mangled or launch.kernel
 
 
 def compare(left: Launch, right: Launch) -> Comparison:

@@ -1,62 +1,74 @@
-"""A traced run on a time line: API calls, ioctls, doorbells and launches, as JSON that the Perfetto UI opens."""
+"""A recorded run as a Perfetto trace: API calls, ioctls, doorbells and kernels, measured, from its start on."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
-from warpath.errors import UsageError
+from warpath.report import files
 from warpath.report.trace import TraceReport
-
-_API, _IOCTLS, _DOORBELLS, _LAUNCHES = "driver API", "ioctls", "doorbells", "launches"
-
-
-def events(report: TraceReport) -> list[dict[str, Any]]:
-    """All events; times in microseconds from the start of the recording."""
-    found: list[dict[str, Any]] = []
-    for call in report.api:
-        found.append(
-            _slice(
-                call.call,
-                f"{_API}, thread {call.thread}",
-                call.start_ns,
-                call.duration_ns,
-                {"result": call.result},
-            )
-        )
-    for ioctl in report.trace.ioctls:
-        name = ioctl.detail or ioctl.name
-        found.append(
-            _slice(name, _IOCTLS, ioctl.time_ns, ioctl.duration_ns, {"status": ioctl.status, "fd": ioctl.fd})
-        )
-    for bell in report.trace.doorbells:
-        track = f"{_DOORBELLS}, channel {bell.token:#x}"
-        words = {"entries": bell.entries, "dwords": bell.dwords, "work": bell.work}
-        found.append(_slice(f"doorbell {bell.token:#x}", track, bell.time_ns, bell.spent_ns, words))
-    for launch, info in zip(report.launches, report.trace.launches, strict=True):
-        bell = report.trace.doorbells[info.doorbell]
-        words = {"grid": launch.grid, "block": launch.block, "measured_ns": info.measured_ns}
-        found.append(
-            _slice(launch.kernel, _LAUNCHES, bell.time_ns + bell.spent_ns, int(info.measured_ns or 0), words)
-        )
-    tracks = {track: number for number, track in enumerate(dict.fromkeys(e["tid"] for e in found), 1)}
-    names = [
-        {"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": track}}
-        for track, number in tracks.items()
-    ]
-    return [*names, *({**event, "tid": tracks[event["tid"]]} for event in found)]
-
-
-def _slice(name: str, track: str, start_ns: int, duration_ns: int, words: dict[str, Any]) -> dict[str, Any]:
-    event = {"name": name, "pid": 1, "tid": track, "ts": start_ns / 1e3, "args": words}
-    return {**event, "ph": "X", "dur": duration_ns / 1e3} if duration_ns else {**event, "ph": "i", "s": "t"}
+from warpath.report.tracks import Slice, Trace, Words, queue
 
 
 def write(report: TraceReport, path: Path) -> None:
-    """Write the time line; UsageError when the place cannot be written."""
-    try:
-        path.write_bytes(msgspec.json.encode({"traceEvents": events(report), "displayTimeUnit": "ns"}))
-    except OSError as error:
-        raise UsageError(f"cannot write the time line to {path}: {error.strerror}") from error
+    """Write the trace; UsageError when the place cannot be written."""
+    files.write(path, build(report), "the time line")
+
+
+def build(report: TraceReport) -> bytes:
+    """The trace, serialised."""
+    trace = Trace()
+    host = trace.group("host (measured; the recorded machine's clock)")
+    gpu = trace.group(f"GPU {report.gpu.name} (kernel times measured, set behind their doorbells)")
+    tracks: dict[tuple[int, str], list[Slice]] = defaultdict(list)
+    for name, item in (*_calls(report), *_ioctls(report), *_doorbells(report)):
+        tracks[host, name].append(item)
+    for name, item in _kernels(report):
+        tracks[gpu, name].append(item)
+    for (group, name), found in tracks.items():
+        # What waits behind what is before it: a channel's kernels. Calls of one thread are in each other.
+        trace.slices(trace.track(name, group), queue(found) if group == gpu else found)
+    return trace.serialize()
+
+
+def _calls(report: TraceReport) -> Iterator[tuple[str, Slice]]:
+    for call in report.api:
+        words: Words = {"result": call.result}
+        yield (
+            f"driver API, thread {call.thread}",
+            Slice(call.call, call.start_ns, call.start_ns + call.duration_ns, words),
+        )
+
+
+def _ioctls(report: TraceReport) -> Iterator[tuple[str, Slice]]:
+    for ioctl in report.trace.ioctls:
+        words: Words = {"fd": ioctl.fd, "status": "none" if ioctl.status is None else ioctl.status}
+        name = ioctl.detail or ioctl.name
+        end = ioctl.time_ns + ioctl.duration_ns
+        yield f"ioctls, thread {ioctl.thread}", Slice(name, ioctl.time_ns, end, words)
+
+
+def _doorbells(report: TraceReport) -> Iterator[tuple[str, Slice]]:
+    for bell in report.trace.doorbells:
+        words: Words = {"entries": bell.entries, "dwords": bell.dwords, "work": ", ".join(bell.work)}
+        end = bell.time_ns + bell.spent_ns
+        yield (
+            f"doorbells, channel {bell.token:#x}",
+            Slice(f"doorbell {bell.token:#x}", bell.time_ns, end, words),
+        )
+
+
+def _kernels(report: TraceReport) -> Iterator[tuple[str, Slice]]:
+    """A kernel begins when its doorbell has been rung and the one before it in its channel has ended."""
+    for launch, info in zip(report.launches, report.trace.launches, strict=True):
+        bell = report.trace.doorbells[info.doorbell]
+        words: Words = {
+            "launch": launch.index,
+            "grid": "x".join(map(str, launch.grid)),
+            "block": "x".join(map(str, launch.block)),
+            "measured_by": info.measured_by or "nothing: no duration is known",
+        }
+        start = bell.time_ns + bell.spent_ns
+        end = start + round(info.measured_ns or 0)
+        yield f"kernels, channel {bell.token:#x}", Slice(launch.kernel, start, end, words)

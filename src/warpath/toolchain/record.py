@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -50,7 +50,8 @@ class Build:
 
     `ptx_registers` counts virtual registers per function and kind; `usage` is ptxas's resource report per
     kernel (registers, barriers, stack, spill_stores, spill_loads, shared, constants). `messages` are nvcc's
-    warnings. `device_link` is the cubin that nvlink made (with -rdc=true the one that runs).
+    warnings. `device_link` is the cubin that nvlink made (with -rdc=true the one that runs). `files` are the
+    user's own sources and headers that were read, with their sha256.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Build:
     usage: dict[str, dict[str, object]]
     messages: str
     cached: bool
+    files: dict[str, str] = field(default_factory=dict[str, str])
 
     def moved(self, folder: Path) -> Build:
         """The same build after its folder was renamed."""
@@ -140,15 +142,21 @@ def look_up(key: str) -> Build | None:
         os.utime(folder)  # in use: remove_unused spares it
     except FileNotFoundError:
         return None
-    return _from_json(folder, entry["build"])
+    files = _own_files(Fingerprint(*dependency) for dependency in entry["dependencies"])
+    return _from_json(folder, entry["build"], files)
 
 
 def store(key: str, build: Build, dependencies: list[Fingerprint]) -> Build:
     """Record `build`, whose folder is in place, under the request `key`."""
-    build = replace(build, key=build.folder.name)
+    build = replace(build, key=build.folder.name, files=_own_files(dependencies))
     entry = {"folder": build.folder.name, "dependencies": dependencies, "build": _to_json(build)}
     write_entry("index", key, json.dumps(entry).encode())
     return build
+
+
+def _own_files(dependencies: Iterable[Fingerprint]) -> dict[str, str]:
+    """Those that are told by their content: neither the toolkit's nor the system's."""
+    return {file.path: file.digest for file in dependencies if file.digest}
 
 
 def _to_json(build: Build) -> dict[str, Any]:
@@ -160,11 +168,12 @@ def _to_json(build: Build) -> dict[str, Any]:
         {name: path and (str(path) if name == "source" else path.name) for name, path in unit.items()}
         for unit in document["units"]
     ]
-    del document["folder"], document["key"], document["cached"]
+    for known in ("folder", "key", "cached", "files"):  # from the entry itself
+        del document[known]
     return document
 
 
-def _from_json(folder: Path, document: dict[str, Any]) -> Build:
+def _from_json(folder: Path, document: dict[str, Any], files: dict[str, str]) -> Build:
     def kept(name: str | None) -> Path | None:
         return folder / name if name else None
 
@@ -180,5 +189,6 @@ def _from_json(folder: Path, document: dict[str, Any]) -> Build:
         device_link=kept(document.pop("device_link")),
         stages=[Stage(**stage) for stage in document.pop("stages")],
         cached=True,
+        files=files,
         **document,
     )
