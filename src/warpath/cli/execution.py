@@ -157,7 +157,9 @@ def execute(
         compile=compiled,
         api=api_calls(machine.session.api, machine.session.runtime.started_ns) if reported else [],
         copies=recorder.copies,
-        launches=recorder.finish(gpu, accountant.accounts if accountant is not None else None),
+        launches=recorder.finish(
+            gpu, machine.session.api, accountant.accounts if accountant is not None else None
+        ),
         faults=watch.faults,
     )
     if args.json:

@@ -92,7 +92,9 @@ class Launch:
         submission = driver.journal.submitted
         fence = segment.submit(self.label, index)
         slot.used_by(fence)
-        driver.journal.add_launch(plan.record(self.params, slot, index, stream.id, submission))
+        driver.journal.add_launch(
+            plan.record(self.params, slot, index, stream.id, submission, driver.journal.call)
+        )
 
     def _plan(self, driver: Submitter) -> LaunchPlan:
         """The plan for this kernel and configuration, kept with the loaded module."""
@@ -259,7 +261,7 @@ class LaunchPlan:
         }
 
     def record(
-        self, params: bytes, slot: LaunchSlot, index: int, stream: int, submission: int
+        self, params: bytes, slot: LaunchSlot, index: int, stream: int, submission: int, call: int
     ) -> LaunchRecord:
         """What the report keeps."""
         configuration = self.configuration
@@ -283,4 +285,5 @@ class LaunchPlan:
             params=params,
             param_layout=self._param_layout,
             submission=submission,
+            call=call,
         )

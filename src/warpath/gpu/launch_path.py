@@ -7,6 +7,7 @@ follow the board's PCIe generation and DRAM bandwidth.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cache
 
 from warpath.gpu.spec import Gpu, load
 from warpath.gpu.timing import REFERENCE
@@ -60,6 +61,7 @@ def transfer_ns(size: int, mbs: int) -> int:
     return round(size * 1000 / mbs) if mbs else 0
 
 
+@cache
 def resolve(gpu: Gpu) -> LaunchPath:
     """The launch path of `gpu`."""
     reference = load(REFERENCE)

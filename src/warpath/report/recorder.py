@@ -42,12 +42,14 @@ from warpath.report.model import (
     LoadEvent,
     MethodInfo,
     OccupancyInfo,
+    Overhead,
     ParamValue,
     Submission,
     Time,
     Timeline,
     WhatIf,
 )
+from warpath.report.overhead import Overheads, diagnosed, with_call
 from warpath.report.timeline import TimelineBuilder
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
@@ -74,6 +76,7 @@ class _Kept:
     place: Place | None
     timeline: Timeline | None
     samples: Mapping[int, list[int]]
+    overhead: Overhead | None
 
 
 class Names:
@@ -103,6 +106,11 @@ class Names:
         """Whose memory an address is in: `host` (pinned, managed or staging) or `device`."""
         return "host" if va in self._driver.space.host else "device"
 
+    @property
+    def gpu(self) -> Gpu:
+        """The board."""
+        return self._driver.spec
+
     def launch(self, index: int) -> LaunchRecord | None:
         """The driver's record of launch `index`."""
         launches = self._driver.journal.launches
@@ -125,6 +133,7 @@ class Recorder:
         self._listing = listing
         self._launches: list[_Kept] = []
         self._timelines = TimelineBuilder()
+        self._overheads = Overheads()
 
     def on_copy(self, copy: Copy) -> None:
         """Count copy-engine traffic by direction."""
@@ -140,23 +149,28 @@ class Recorder:
         if self.names is None:
             return
         place = self.names.place(launch.work.program_va)
+        record = self.names.launch(launch.index)
+        overhead = self._overheads.add(self.names.gpu, launch, record, self.names.loads_before(launch.index))
         if launch.fault is not None:
             self.faults.append(_fault(launch, launch.fault, place))
         wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
         if wanted and (self._count is None or len(self._launches) < self._count):
             first = _first_row(place) if place else 0
             timeline = self._timelines.build(raw, launch, first) if raw else None
-            record = self.names.launch(launch.index)
-            self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
+            samples: Mapping[int, list[int]] = raw["samples"] if raw else {}
+            self._launches.append(_Kept(launch, record, place, timeline, samples, overhead))
 
-    def finish(self, gpu: Gpu, accounts: Mapping[int, Account] | None = None) -> list[Launch]:
+    def finish(
+        self, gpu: Gpu, api: Sequence[ApiRecord], accounts: Mapping[int, Account] | None = None
+    ) -> list[Launch]:
         """The report's launches, with their accounts of time by launch index when those were made."""
         found: list[Launch] = []
         for kept in self._launches:
-            launch = self._launch(gpu, kept)
+            overhead = with_call(kept.overhead, kept.record, api)
+            launch = structs.replace(self._launch(gpu, kept), overhead=overhead)
             account = (accounts or {}).get(launch.index)
             found.append(launch if account is None else _accounted(launch, account, gpu))
-        return found
+        return diagnosed(found, self._overheads.diagnosis(gpu))
 
     def _launch(self, gpu: Gpu, kept: _Kept) -> Launch:
         launch, place = kept.launch, kept.place
