@@ -51,12 +51,13 @@ class Accountant:
         *,
         what_if: bool = False,
         boards: tuple[Gpu, ...] = (),
+        clock_control: str = "none",
         wanted: Callable[[Launch], bool] = lambda launch: True,
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.accounts: dict[int, Account] = {}
         self._gpu = gpu
-        self._values = timing.resolve(gpu).values
+        self._values = timing.resolve(gpu, clock_control).values
         self._what_if = what_if
         self._boards = boards
         self._wanted = wanted

@@ -56,9 +56,9 @@ def judge(launches: Iterable[Launched], path: LaunchPath) -> LaunchBound | None:
         "saved_percent_of_program": 100 * saved / whole,
     }
     text = (
-        f"launching is the limit: {count} launches follow each other every {now / count / 1e3:.1f} us and execute for "
-        f"{executing / count / 1e3:.1f} us each; as CUDA graphs they would take {(now - saved) / 1e3:.0f} us instead of "
-        f"{now / 1e3:.0f} us"
+        f"launching is the limit: {count} launches follow each other every {now / count / 1e3:.1f} us and execute "
+        f"for {executing / count / 1e3:.1f} us each; as CUDA graphs they would take {(now - saved) / 1e3:.0f} us "
+        f"instead of {now / 1e3:.0f} us"
     )
     return LaunchBound(text, figures)
 

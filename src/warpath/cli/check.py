@@ -32,7 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-k", "--kernel", metavar="NAME", help="report only kernels whose name contains NAME")
     add_limits(parser)
-    parser.set_defaults(perfetto=None, launch_count=None, threads=1, functional=True, cache_control="none")
+    parser.set_defaults(
+        perfetto=None,
+        launch_count=None,
+        threads=1,
+        functional=True,
+        cache_control="none",
+        clock_control="none",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

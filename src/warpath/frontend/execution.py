@@ -20,7 +20,7 @@ Disassemble = Callable[[bytes], Sequence[Text]]
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
     whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none), how many warp instructions of a timed launch are kept for
+    (`cache_control`, as ncu's: all = flushed, none) and to the SM clock (`clock_control`, as ncu's: base, none), how many warp instructions of a timed launch are kept for
     replays (`record`; whole CTAs, the first ones), and whether the clock keeps what happened when (`timeline`).
     """
 
@@ -30,6 +30,7 @@ class Options:
     count: bool = True
     timed: bool = False
     cache_control: str = "none"
+    clock_control: str = "none"
     record: int = 0
     timeline: bool = False
 
@@ -141,7 +142,7 @@ class Executor:
 
     def _started_clock(self) -> Clock:
         if self._clock is None:
-            self._clock = Clock(self._core, self._spec)
+            self._clock = Clock(self._core, self._spec, self._options.clock_control)
         return self._clock
 
     def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:
