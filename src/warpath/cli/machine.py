@@ -48,9 +48,9 @@ def make_machine(
     """Set everything up for one run of `program`; nothing is started yet.
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
-    (0: all), `timed` runs the clock with `cache_control` and `clock_control` as ncu's flags, `record` keeps about so many
-    warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's stdout
-    for the report, `hold` does so without passing it on.
+    (0: all), `timed` runs the clock with `cache_control` and `clock_control` as ncu's flags, `record` keeps about so
+    many warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's
+    stdout for the report, `hold` does so without passing it on.
     """
     from warpath import _core
     from warpath.driver.context import Driver

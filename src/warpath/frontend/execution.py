@@ -20,8 +20,9 @@ Disassemble = Callable[[bytes], Sequence[Text]]
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
     whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none) and to the SM clock (`clock_control`, as ncu's: base, none), how many warp instructions of a timed launch are kept for
-    replays (`record`; whole CTAs, the first ones), and whether the clock keeps what happened when (`timeline`).
+    (`cache_control`, as ncu's: all = flushed, none) and to the SM clock (`clock_control`, as ncu's: base, none), how
+    many warp instructions of a timed launch are kept for replays (`record`; whole CTAs, the first ones), and whether
+    the clock keeps what happened when (`timeline`).
     """
 
     budget: int = 1_000_000
