@@ -24,7 +24,7 @@ from warpath.toolchain.build import build
 
 ROOT = Path(__file__).resolve().parent.parent
 KERNELS = {
-    "vadd 2^24": ROOT / "benchmarks" / "vadd24.cu",
+    "vadd 2^24": ROOT / "benchmarks" / "vadd.cu",
     "c53_sgemm_tiled": ROOT / "tests" / "cases" / "c53_sgemm_tiled.cu",
 }
 

@@ -101,8 +101,11 @@ class FakeGpu:
         self.channels[token].state.channel_class = self.spec.classes.channel
         return None
 
-    def doorbell(self, token: int) -> None:
+    def doorbell(self, token: int, at_ns: int) -> None:
         self.rung.append(token)
+
+    def reached_ns(self, va: int, payload: int) -> int:
+        return 0
 
     def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         while sum(self._step(channel) for channel in self.channels.values()):

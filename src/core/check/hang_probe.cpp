@@ -29,7 +29,7 @@ u64 load(const u8* from, u32 size) {
 // What a copy of the CTA takes, in instructions that could be tried meanwhile.
 i64 cost(const Cta& cta) {
   constexpr std::size_t kBytesPerInstruction = 256;
-  const std::size_t bytes = cta.rows.size() * sizeof(Row) + cta.shared.size() + cta.local.size();
+  const std::size_t bytes = cta.row_count * sizeof(Row) + cta.shared.size() + cta.local.size();
   return static_cast<i64>(bytes / kBytesPerInstruction);
 }
 

@@ -1,7 +1,10 @@
 #include "sm/cta.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "sm/grid.hpp"
 
@@ -43,18 +46,38 @@ void complete_if_full(Cta& cta, u32 id) {
   if (full) release(cta, id);
 }
 
+std::size_t warps_of(const GridSpec& spec) {
+  return (std::size_t{spec.block[0]} * spec.block[1] * spec.block[2] + kLanes - 1) / kLanes;
+}
+
 }  // namespace
 
-Cta::Cta(const GridSpec& spec, u32 rows_per_warp) {
-  const u32 threads = spec.block[0] * spec.block[1] * spec.block[2];
-  const u32 count = (threads + kLanes - 1) / kLanes;
-  warps.resize(count);
-  rows.resize(std::size_t{count} * rows_per_warp);
+ZeroPages::ZeroPages(std::size_t size) : size_(size) {
+  if (size == 0) return;
+  void* pages =
+      mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) throw std::bad_alloc();
+  bytes_ = static_cast<u8*>(pages);
+}
+
+ZeroPages::~ZeroPages() {
+  if (bytes_ != nullptr) munmap(bytes_, size_);
+}
+
+void ZeroPages::clear() {
+  if (bytes_ != nullptr) madvise(bytes_, size_, MADV_DONTNEED);
+}
+
+Cta::Cta(const GridSpec& spec, u32 rows_per_warp)
+    : warps(warps_of(spec)),
+      row_count(warps.size() * rows_per_warp),
+      rows(std::make_unique_for_overwrite<Row[]>(row_count)),
+      local(warps.size() * spec.local_bytes * kLanes) {
+  const u32 count = static_cast<u32>(warps.size());
   shared.resize(spec.shared_bytes);
-  local.resize(std::size_t{count} * spec.local_bytes * kLanes);
   for (u32 w = 0; w < count; ++w) {
     warps[w].id = w;
-    warps[w].rows = rows.data() + std::size_t{w} * rows_per_warp;
+    warps[w].rows = rows.get() + std::size_t{w} * rows_per_warp;
     warps[w].local = local.data() + std::size_t{w} * spec.local_bytes * kLanes;
   }
 }
@@ -67,14 +90,17 @@ Cta::Cta(const Cta& other)
       live(other.live),
       clock(other.clock),
       warps(other.warps),
-      rows(other.rows),
+      row_count(other.row_count),
+      rows(std::make_unique_for_overwrite<Row[]>(row_count)),
       shared(other.shared),
-      local(other.local),
+      local(other.local.size()),
       shared_written(other.shared_written),
       local_written(other.local_written),
       barriers(other.barriers) {
+  std::copy_n(other.rows.get(), row_count, rows.get());
+  if (local_written) std::copy_n(other.local.data(), local.size(), local.data());
   for (Warp& warp : warps) {
-    warp.rows = rows.data() + (warp.rows - other.rows.data());
+    warp.rows = rows.get() + (warp.rows - other.rows.get());
     warp.local = local.data() + (warp.local - other.local.data());
     warp.cta = this;
   }
@@ -91,9 +117,9 @@ void Cta::start(const GridSpec& spec, u64 block, Worker& worker, const ConstBank
   clock = 0;
   barriers.fill(CtaBarrier{});
   // Hardware leaves what was there; zero is the same on every run.
-  std::memset(rows.data(), 0, rows.size() * sizeof(Row));
+  std::memset(rows.get(), 0, row_count * sizeof(Row));
   if (shared_written) std::fill(shared.begin(), shared.end(), u8{0});
-  if (local_written) std::fill(local.begin(), local.end(), u8{0});
+  if (local_written) local.clear();
   shared_written = local_written = false;
   u32 threads = live;
   for (Warp& warp : warps) {

@@ -27,6 +27,23 @@ struct CtaBarrier {
   BarrierMode mode = BarrierMode::Sync;
 };
 
+// Bytes that are zero until they are written. Most kernels never touch the stack that is set aside for them,
+// so these are pages that the host makes up as they are touched.
+class ZeroPages {
+ public:
+  explicit ZeroPages(std::size_t size);
+  ~ZeroPages();
+  ZeroPages(const ZeroPages&) = delete;
+  ZeroPages& operator=(const ZeroPages&) = delete;
+  u8* data() const { return bytes_; }
+  std::size_t size() const { return size_; }
+  void clear();
+
+ private:
+  std::size_t size_;
+  u8* bytes_ = nullptr;
+};
+
 struct Cta {
   u64 index = 0;   // linear block number
   u32 id[3] = {};  // blockIdx
@@ -35,9 +52,10 @@ struct Cta {
   u32 live = 0;    // threads that have not exited
   u64 clock = 0;   // slice units this CTA has run for: the functional mode's notion of time
   std::vector<Warp> warps;
-  std::vector<Row> rows;  // register files of all warps
+  std::size_t row_count;
+  std::unique_ptr<Row[]> rows;  // register files of all warps; cleared by start()
   std::vector<u8> shared;
-  std::vector<u8> local;        // local memory of all warps
+  ZeroPages local;              // local memory of all warps
   bool shared_written = false;  // since start(): what is untouched needs no clearing for the next block
   bool local_written = false;
   std::array<CtaBarrier, kCtaBarriers> barriers;

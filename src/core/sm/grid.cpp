@@ -301,7 +301,9 @@ std::vector<const Cta*> Grid::residents() const {
     if (runner->current) all.push_back(runner->current.get());
     for (const auto& cta : runner->resident) all.push_back(cta.get());
   }
-  for (const Cta* cta : timed_ctas_) {
+  std::vector<const Cta*> timed = timed_ctas_;
+  std::sort(timed.begin(), timed.end(), [](const Cta* a, const Cta* b) { return a->index < b->index; });
+  for (const Cta* cta : timed) {
     if (cta->live != 0) all.push_back(cta);
   }
   std::sort(all.begin(), all.end(), [](const Cta* a, const Cta* b) { return a->index < b->index; });

@@ -108,11 +108,13 @@ class Grid {
   // CTAs must not run side by side), and the CTAs.
   u32 make_workers(u32 threads);
   Worker& worker(u32 number) { return runners_[number]->worker; }
-  std::unique_ptr<Cta> make_cta() {
+  std::unique_ptr<Cta> make_cta() {  // on any thread
     auto cta = std::make_unique<Cta>(spec_, rows_per_warp_);
+    const std::lock_guard lock(making_);
     timed_ctas_.push_back(cta.get());
     return cta;
   }
+  std::size_t warps_per_cta() const { return thread_ids_.size() / 3; }
   void start_cta(Cta& cta, u64 block, Worker& worker) {
     ++timed_started_;
     cta.start(spec_, block, worker, banks_);
@@ -152,6 +154,7 @@ class Grid {
   ConstBank banks_[kConstBanks];
   std::vector<Row> thread_ids_;
   std::vector<std::unique_ptr<Runner>> runners_;
+  std::mutex making_;
   std::vector<const Cta*> timed_ctas_;  // whose storage a timing model owns
   std::atomic<u64> timed_started_{0};
   std::atomic<u64> next_block_{0};

@@ -23,42 +23,74 @@ constexpr u32 kOne = 256;        // units of work in a cycle
 }  // namespace
 
 L2Tags::L2Tags(u64 bytes, u32 ways)
-    : ways_(ways), sets_(std::max<u64>(bytes / kLineBytes / ways, 1)), lines_(sets_ * ways) {}
+    : ways_(ways),
+      sets_(std::max<u64>(bytes / kLineBytes / ways, 1)),
+      tags_(sets_ * ways, ~u64{0}),
+      stamps_(sets_ * ways),
+      dirty_ways_(sets_),
+      lines_(sets_ * ways) {
+  if (ways > 32) throw std::invalid_argument("L2 has at most 32 ways");
+}
 
-L2Tags::Line* L2Tags::set_of(u64 line) { return &lines_[mix(line) % sets_ * ways_]; }
+std::size_t L2Tags::set_of(u64 line) const { return mix(line) % sets_ * ways_; }
+
+void L2Tags::prefetch(u64 line) const {
+  const std::size_t set = set_of(line);
+  __builtin_prefetch(&tags_[set]);
+  __builtin_prefetch(&tags_[set + ways_ / 2]);
+  __builtin_prefetch(&stamps_[set]);
+}
 
 L2Tags::Line* L2Tags::find(u64 line) {
-  Line* set = set_of(line);
+  const std::size_t set = set_of(line);
   for (u32 way = 0; way < ways_; ++way) {
-    if (set[way].tag == line) {
-      set[way].stamp = ++clock_;
-      return &set[way];
+    if (tags_[set + way] == line) {
+      stamps_[set + way] = ++clock_;
+      return &lines_[set + way];
     }
   }
   return nullptr;
 }
 
-L2Tags::Line* L2Tags::replace(u64 line, Line& victim) {
-  Line* set = set_of(line);
-  Line* oldest =
-      std::min_element(set, set + ways_, [](const Line& a, const Line& b) { return a.stamp < b.stamp; });
-  victim = *oldest;
-  *oldest = Line{line, ++clock_, 0, 0, 0, 0};
-  return oldest;
+L2Tags::Line* L2Tags::replace(u64 line, Victim& victim) {
+  const std::size_t set = set_of(line);
+  const auto stamps = stamps_.begin() + static_cast<std::ptrdiff_t>(set);
+  const std::size_t way = static_cast<std::size_t>(std::min_element(stamps, stamps + ways_) - stamps);
+  Line& own = lines_[set + way];
+  victim = {tags_[set + way], own.dirty};
+  own = Line{};
+  dirty_ways_[set / ways_] &= ~(1u << way);
+  tags_[set + way] = line;
+  stamps_[set + way] = ++clock_;
+  return &own;
 }
 
-void L2Tags::clear() { std::fill(lines_.begin(), lines_.end(), Line{}); }
+void L2Tags::clear() {
+  std::fill(tags_.begin(), tags_.end(), ~u64{0});
+  std::fill(stamps_.begin(), stamps_.end(), 0u);
+  std::fill(dirty_ways_.begin(), dirty_ways_.end(), 0u);
+  std::fill(lines_.begin(), lines_.end(), Line{});
+}
 
-L2Tags::Line* L2Tags::oldest_dirty(u64 line, u32 limit) {
-  Line* set = set_of(line);
-  Line* oldest = nullptr;
-  u32 dirty = 0;
-  for (u32 way = 0; way < ways_; ++way) {
-    if (set[way].dirty == 0) continue;
-    ++dirty;
-    if (oldest == nullptr || set[way].stamp < oldest->stamp) oldest = &set[way];
+void L2Tags::soil(Line& line, u8 sectors) {
+  const std::size_t index = static_cast<std::size_t>(&line - lines_.data());
+  line.dirty |= sectors;
+  if (line.dirty != 0) dirty_ways_[index / ways_] |= 1u << index % ways_;
+}
+
+bool L2Tags::clean_oldest(u64 line, u32 limit, Victim& cleaned) {
+  const std::size_t set = set_of(line);
+  u32& dirty = dirty_ways_[set / ways_];
+  if (static_cast<u32>(__builtin_popcount(dirty)) <= limit) return false;
+  u32 oldest = lowest_lane(dirty);
+  for (u32 rest = dirty; rest != 0; rest &= rest - 1) {
+    const u32 way = lowest_lane(rest);
+    if (stamps_[set + way] < stamps_[set + oldest]) oldest = way;
   }
-  return dirty > limit ? oldest : nullptr;
+  cleaned = {tags_[set + oldest], lines_[set + oldest].dirty};
+  lines_[set + oldest].dirty = 0;
+  dirty &= ~(1u << oldest);
+  return true;
 }
 
 MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
@@ -109,14 +141,17 @@ void MemorySystem::copied(u64 va, u64 size) {
     const u32 home = place_of(address).partition;
     for (u32 partition = 0; partition < partitions_.size(); ++partition) {
       L2Tags::Line* line = partitions_[partition].find(address);
-      L2Tags::Line victim;
+      L2Tags::Victim victim;
       if (partition != home) {
         if (line != nullptr) line->valid &= static_cast<u8>(~sectors);
         continue;
       }
       if (line == nullptr) line = partitions_[partition].replace(address, victim);
       line->valid |= sectors;
-      line->dirty |= sectors;
+      partitions_[partition].soil(*line, sectors);
+      // Written back while the copy goes on, as under a kernel's stores.
+      while (partitions_[partition].clean_oldest(address, dirty_limit_, victim)) {
+      }
     }
   }
 }
@@ -190,9 +225,9 @@ void MemorySystem::write_back(u64 line, u8 sectors, Cycle at) {
 }
 
 L2Tags::Line* MemorySystem::allocate(u32 partition, u64 line, Cycle at) {
-  L2Tags::Line victim;
+  L2Tags::Victim victim;
   L2Tags::Line* fresh = partitions_[partition].replace(line, victim);
-  if (victim.dirty != 0) write_back(victim.tag, victim.dirty, at);
+  if (victim.dirty != 0) write_back(victim.line, victim.dirty, at);
   return fresh;
 }
 
@@ -300,12 +335,11 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   if (atomic && hit != request.sectors)
     ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
   line->valid |= request.sectors;
-  line->dirty |= request.sectors;
+  partitions_[home.partition].soil(*line, request.sectors);
   if (!atomic && request.bytes < sectors * kSectorBytes) line->patched = base_ + done;
-  if (L2Tags::Line* old = partitions_[home.partition].oldest_dirty(request.line, dirty_limit_)) {
-    write_back(old->tag, old->dirty, done);
-    old->dirty = 0;
-  }
+  L2Tags::Victim old;
+  if (partitions_[home.partition].clean_oldest(request.line, dirty_limit_, old))
+    write_back(old.line, old.dirty, done);
   if (!atomic) {
     ++counts_.write_requests;
     counts_.write_sectors += sectors;
@@ -343,10 +377,17 @@ MemorySystem::Underway& MemorySystem::underway(u32 group, u64 line) {
   return underway_[std::size_t{group} * kUnderway + mix(line) % kUnderway];
 }
 
+void MemorySystem::prefetch(const Request& request) const {
+  for (const L2Tags& tags : partitions_) tags.prefetch(request.line);
+}
+
 void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies,
                          MemoryTimeline* timeline) {
   timeline_ = timeline;
-  for (const Request& request : requests) {
+  constexpr std::size_t kAhead = 8;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (i + kAhead < requests.size()) prefetch(requests[i + kAhead]);
+    const Request& request = requests[i];
     const Place home = place_of(request.line);
     const u32 gpc = request.sm * params_.gpcs / params_.sms;
     const u32 near = gpc % params_.l2_partitions;

@@ -25,27 +25,37 @@ struct MemoryCounts {
 class L2Tags {
  public:
   struct Line {
-    u64 tag = ~u64{0};
-    u32 stamp = 0;
-    u8 valid = 0;
-    u8 dirty = 0;
     u64 ready = 0;    // when data on its way from DRAM is there, counted over all launches
     u64 patched = 0;  // when a sector was last written in part, counted the same way
+    u8 valid = 0;
+    u8 dirty = 0;  // changed by `soil` and `clean` alone
+  };
+  struct Victim {
+    u64 line = 0;
+    u8 dirty = 0;
   };
   L2Tags(u64 bytes, u32 ways);
 
   Line* find(u64 line);
   // Makes room for `line`; `victim` receives what was there.
-  Line* replace(u64 line, Line& victim);
+  Line* replace(u64 line, Victim& victim);
   void clear();
-  // The oldest dirty line of the set when the set holds more than `limit` of them, else null.
-  Line* oldest_dirty(u64 line, u32 limit);
+  void soil(Line& line, u8 sectors);
+  // Cleans the oldest dirty line of the set that holds `line` when more than `limit` of its lines are dirty;
+  // whether it did.
+  bool clean_oldest(u64 line, u32 limit, Victim& cleaned);
+  // The set of `line` will be looked at soon.
+  void prefetch(u64 line) const;
 
  private:
-  Line* set_of(u64 line);
+  std::size_t set_of(u64 line) const;
   u32 ways_;
   u64 sets_;
   u32 clock_ = 0;
+  // Apart from the lines, since a look-up goes through all ways of a set.
+  std::vector<u64> tags_;
+  std::vector<u32> stamps_;
+  std::vector<u32> dirty_ways_;  // by set
   std::vector<Line> lines_;
 };
 
@@ -106,6 +116,7 @@ class MemorySystem {
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
+  void prefetch(const Request& request) const;
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
   Cycle book_slice(u32 slice, Cycle at, u32 cost_256);

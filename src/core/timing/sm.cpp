@@ -27,14 +27,10 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters,
-                 TimelineShare* timeline)
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
     : context_(context),
       params_(*context.params),
       id_(id),
-      worker_(worker),
-      counters_(counters),
-      timeline_(timeline),
       parts_(params_.sub_partitions),
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256),
@@ -46,6 +42,17 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmC
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
     part.lg = CreditQueue(params_.mio_credits);
+  }
+}
+
+void TimedSm::work_for(Worker* worker, SmCounters& counters, TimelineShare* timeline) {
+  counters_ = &counters;
+  timeline_ = timeline;
+  if (worker == worker_) return;
+  worker_ = worker;
+  for (Resident& resident : resident_) {
+    if (resident.cta == nullptr) continue;
+    for (Warp& warp : resident.cta->warps) warp.worker = worker;
   }
 }
 
@@ -172,7 +179,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
 // The warp was in state `why` at instruction `pc` from `from` up to `to`, exclusive.
 void TimedSm::spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to) {
   if (to <= from) return;
-  counters_.stalls[pc][static_cast<u32>(why)] += to - from;
+  counters_->stalls[pc][static_cast<u32>(why)] += to - from;
   if (timeline_ == nullptr) return;
   const Warp& state = *warp.warp;
   timeline_->stretch(id_, {state.cta->index, state.id, warp.part, pc, static_cast<u64>(why), from, to});
@@ -197,7 +204,7 @@ void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, 
     spend(warp, pc, Stall::NotSelected, cursor + throttled, now);
   }
   spend(warp, pc, Stall::Selected, now, now + 1);
-  ++counters_.issued;
+  ++counters_->issued;
   if (timeline_ != nullptr) timeline_->issued(now);
 }
 
@@ -227,7 +234,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
   const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
   const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
   part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
-  counters_.unit_cycles[unit] += own.interval;
+  counters_->unit_cycles[unit] += own.interval;
   for (u32 c = 0; c < kIssueClasses; ++c) {
     const ClassParams& other = params_.classes[c];
     if (other.server != unit && other.other != unit) continue;
@@ -389,12 +396,12 @@ bool TimedSm::owed(const TimedWarp& warp) {
 
 void TimedSm::end_warp(TimedWarp& warp) {
   warp.waits.add(Stall::Drain, std::max(warp.waits.last + params_.exit_drain, warp.ack_time));
-  const u32 pc = std::min(warp.exit_pc, static_cast<u32>(counters_.stalls.size()) - 1);
+  const u32 pc = std::min(warp.exit_pc, static_cast<u32>(counters_->stalls.size()) - 1);
   const Cycle cursor = spend_waits(warp, pc);
   warp.live = false;
   parts_[warp.part].occupied &= ~(1u << warp.slot);
   warp.blocked = Blocked::No;
-  counters_.warp_cycles += cursor - warp.started;
+  counters_->warp_cycles += cursor - warp.started;
   if (timeline_ != nullptr) timeline_->resident(warp.started, cursor);
   Resident& resident = resident_[warp.cta];
   resident.finish = std::max(resident.finish, cursor);

@@ -52,10 +52,12 @@ struct Departure {
 
 class TimedSm {
  public:
-  // `turn`: how many SMs got their first CTA before this one; `worker`: null while replaying; `timeline`: who
-  // is told what happens, or null.
-  TimedSm(const SmContext& context, u32 id, u32 turn, Worker* worker, SmCounters& counters,
-          TimelineShare* timeline);
+  // `turn`: how many SMs got their first CTA before this one.
+  TimedSm(const SmContext& context, u32 id, u32 turn);
+
+  // Who runs it from now on: a host thread's worker (null while replaying) and counters, and who is told what
+  // happens, or null.
+  void work_for(Worker* worker, SmCounters& counters, TimelineShare* timeline);
 
   // Takes the answers of the memory system and the arrivals, then does everything up to `until`, exclusive.
   // Throws Fault.
@@ -153,9 +155,9 @@ class TimedSm {
   const SmContext& context_;
   const TimingParams& params_;
   u32 id_;
-  Worker* worker_;
-  SmCounters& counters_;
-  TimelineShare* timeline_;
+  Worker* worker_ = nullptr;
+  SmCounters* counters_ = nullptr;
+  TimelineShare* timeline_ = nullptr;
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;

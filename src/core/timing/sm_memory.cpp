@@ -26,7 +26,7 @@ Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 
       std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
   const u64 there = part.mio_port.take((now + params_.mio_latency) * 256, port);
   const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
-  if (&unit == &lsu_unit_) counters_.lsu_cycles += cost;
+  if (&unit == &lsu_unit_) counters_->lsu_cycles += cost;
   const bool lg = op.issue == IssueClass::Lg;
   const u32 c = static_cast<u32>(op.issue);
   part.hold_class(c, now, (lg ? part.lg : part.mio).push(start));
@@ -64,11 +64,11 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
 
 void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   const SharedOp kind = touch_.atomic ? SharedOp::Atomic : touch_.write ? SharedOp::Store : SharedOp::Load;
-  SharedCounts& counts = counters_.shared[static_cast<u32>(kind)];
+  SharedCounts& counts = counters_->shared[static_cast<u32>(kind)];
   ++counts.requests;
   counts.wavefronts += touch_.wavefronts;
   counts.conflicts += touch_.conflicts;
-  MemoryInstrCount& own = counters_.memory[pc];
+  MemoryInstrCount& own = counters_->memory[pc];
   ++own.requests;
   own.wavefronts += touch_.wavefronts;
   own.conflicts += touch_.conflicts;
@@ -93,12 +93,12 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
     const u64 base = local_line(warp);
     for (u32 i = 0; i < lines.count; ++i) lines.lines[i].line += base;
   }
-  L1Counts& counts = counters_.l1[static_cast<u32>(op_of(touch_, op))];
+  L1Counts& counts = counters_->l1[static_cast<u32>(op_of(touch_, op))];
   counts.requests += touch_.pieces;
   counts.sectors += lines.sectors;
   counts.lines += lines.count;
-  counters_.excess_sectors += distinct_sectors(touch_) - least_sectors(touch_);
-  MemoryInstrCount& own = counters_.memory[pc];
+  counters_->excess_sectors += distinct_sectors(touch_) - least_sectors(touch_);
+  MemoryInstrCount& own = counters_->memory[pc];
   ++own.requests;
   own.sectors += lines.sectors;
   own.lines += lines.count;

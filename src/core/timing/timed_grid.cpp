@@ -1,10 +1,10 @@
 #include "timing/timed_grid.hpp"
 
 #include <algorithm>
-#include <barrier>
 #include <stdexcept>
-#include <thread>
 #include <utility>
+
+#include "timing/crew.hpp"
 
 namespace warpath {
 namespace {
@@ -98,7 +98,7 @@ void TimedGrid::begin(u32 threads) {
     counters_.push_back(std::make_unique<SmCounters>(program_.size() + 1));
     if (timeline_ != nullptr) timeline_->add_share();
   }
-  faults_.resize(workers);
+  faults_.resize(sms_count_);
   sms_.resize(sms_count_);
   exchange(0);
 }
@@ -107,10 +107,7 @@ void TimedGrid::begin(u32 threads) {
 TimedSm& TimedGrid::sm(u32 number) {
   if (sms_[number] == nullptr) {
     const u32 turn = (number + sms_count_ - first_sm_) % sms_count_;
-    const u32 thread = number % static_cast<u32>(counters_.size());
-    Worker* worker = grid_ != nullptr ? &grid_->worker(thread) : nullptr;
-    sms_[number] = std::make_unique<TimedSm>(context_, number, turn, worker, *counters_[thread],
-                                             timeline_ != nullptr ? &timeline_->share(thread) : nullptr);
+    sms_[number] = std::make_unique<TimedSm>(context_, number, turn);
   }
   return *sms_[number];
 }
@@ -130,49 +127,12 @@ Cycle TimedGrid::next_time() const {
   return std::min(soonest, distributor_.next());
 }
 
-// Helpers run their share of each quantum between two meetings at the barrier; `until_` is kNever when they
-// are to end.
-class TimedGrid::Crew {
- public:
-  explicit Crew(TimedGrid& grid) : grid_(grid), meeting_(static_cast<std::ptrdiff_t>(grid.counters_.size())) {
-    for (u32 i = 1; i < grid.counters_.size(); ++i) helpers_.emplace_back([this, i] { help(i); });
-  }
-  ~Crew() {
-    until_ = kNever;
-    meeting_.arrive_and_wait();
-    for (std::thread& helper : helpers_) helper.join();
-  }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
-
-  void run(Cycle until) {
-    until_ = until;
-    meeting_.arrive_and_wait();
-    grid_.run_share(0, until);
-    meeting_.arrive_and_wait();
-  }
-
- private:
-  void help(u32 number) {
-    while (true) {
-      meeting_.arrive_and_wait();
-      if (until_ == kNever) return;
-      grid_.run_share(number, until_);
-      meeting_.arrive_and_wait();
-    }
-  }
-
-  TimedGrid& grid_;
-  Cycle until_ = 0;
-  std::barrier<> meeting_;
-  std::vector<std::thread> helpers_;
-};
-
 GridState TimedGrid::step(u64 budget, u32 threads) {
   if (grid_ != nullptr && grid_->fault()) return GridState::Faulted;
   begin(threads);
   const u64 target = executed() + budget;
-  Crew crew(*this);
+  Crew crew(static_cast<u32>(counters_.size()), sms_count_,
+            [this](u32 sm, u32 thread) { run_sm(sm, thread); });
   try {
     while (!distributor_.done()) {
       if (executed() >= target || now_ >= pause_) {
@@ -183,7 +143,7 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
       if (next == kNever) raise_hang();
       now_ = std::max(now_, next / params_.quantum * params_.quantum);
       const Cycle until = now_ + params_.quantum;
-      crew.run(until);
+      crew.run();
       for (auto& fault : faults_) {
         if (fault) throw std::move(*fault);
       }
@@ -200,18 +160,21 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
   return GridState::Done;
 }
 
-void TimedGrid::run_share(u32 thread, Cycle until) {
+// One SM's part of the quantum; its faults are kept, so that the others' do not depend on who runs what.
+void TimedGrid::run_sm(u32 number, u32 thread) {
+  if (sms_[number] == nullptr) return;
+  TimedSm& own = *sms_[number];
+  Worker* worker = grid_ != nullptr ? &grid_->worker(thread) : nullptr;
+  own.work_for(worker, *counters_[thread], timeline_ != nullptr ? &timeline_->share(thread) : nullptr);
   try {
-    for (std::size_t sm = thread; sm < sms_.size(); sm += counters_.size()) {
-      if (sms_[sm] == nullptr) continue;
-      TimedSm& own = *sms_[sm];
-      for (Arrival& arrival : own.arrivals) {
-        if (grid_ != nullptr) grid_->start_cta(*arrival.cta, arrival.block, grid_->worker(thread));
-      }
-      own.run(replies_[sm], now_, until);
+    for (Arrival& arrival : own.arrivals) {
+      if (grid_ == nullptr) break;
+      if (arrival.cta == nullptr) arrival.cta = grid_->make_cta();
+      grid_->start_cta(*arrival.cta, arrival.block, *worker);
     }
+    own.run(replies_[number], now_, now_ + params_.quantum);
   } catch (Fault& fault) {
-    faults_[thread] = std::move(fault);
+    faults_[number] = std::move(fault);
   }
 }
 
@@ -266,16 +229,14 @@ void TimedGrid::limit_recording() {
 Arrival TimedGrid::arrival(const Assignment& assignment, Cycle earliest) {
   const Cycle at = std::max(assignment.at, earliest);
   if (script_ != nullptr) return {at, assignment.block, nullptr, script_->ctas[assignment.block].get()};
-  std::unique_ptr<Cta> cta;
-  if (spare_.empty()) {
-    cta = grid_->make_cta();
-  } else {
+  std::unique_ptr<Cta> cta;  // none yet: whoever runs the SM makes it
+  if (!spare_.empty()) {
     cta = std::move(spare_.back());
     spare_.pop_back();
   }
   CtaStream* stream = nullptr;
   if (recorded_ != nullptr && recorded_->ctas.size() == assignment.block && executed() < record_) {
-    recorded_->ctas.push_back(std::make_unique<CtaStream>(cta->warps.size()));
+    recorded_->ctas.push_back(std::make_unique<CtaStream>(grid_->warps_per_cta()));
     stream = recorded_->ctas.back().get();
   }
   return {at, assignment.block, std::move(cta), stream};

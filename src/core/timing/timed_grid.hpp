@@ -57,11 +57,10 @@ class TimedGrid {
   void pause_at(Cycle cycle) { pause_ = cycle; }
 
  private:
-  class Crew;
   void set_up(u32 local_bytes, u64 l1_bytes, u64 code_id);
   void begin(u32 threads);
   TimedSm& sm(u32 number);
-  void run_share(u32 thread, Cycle until);
+  void run_sm(u32 number, u32 thread);
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;
@@ -83,7 +82,7 @@ class TimedGrid {
   Distributor distributor_;
   std::vector<std::unique_ptr<SmCounters>> counters_;  // by host thread
   std::unique_ptr<Timeline> timeline_;                 // null: nobody asked
-  std::vector<std::optional<Fault>> faults_;           // by host thread
+  std::vector<std::optional<Fault>> faults_;           // by SM
   std::vector<std::unique_ptr<TimedSm>> sms_;          // null until the first CTA comes
   std::vector<std::vector<Reply>> replies_;
   std::vector<std::unique_ptr<Cta>> spare_;

@@ -52,15 +52,15 @@ void TimelineShare::request(u32 sm, u32 index, Cycle at, const Access& access) {
 
 TimelineResult Timeline::result(Cycle cycles) const {
   TimelineResult out;
-  out.watched_sm = watched_sm_;
+  out.watched_sm = watched_.number;
+  out.stretches = watched_.stretches;
+  out.dropped = watched_.dropped;
   out.samples.resize(instructions_);
   Bins warp_cycles, issued;
   for (const auto& share : shares_) {
     warp_cycles.add(share->warp_cycles_);
     issued.add(share->issued_);
     out.ctas.insert(out.ctas.end(), share->ctas_.begin(), share->ctas_.end());
-    out.stretches.insert(out.stretches.end(), share->stretches_.begin(), share->stretches_.end());
-    out.dropped += share->dropped_;
     for (std::size_t i = 0; i < instructions_; ++i) {
       const Sample& other = share->samples_[i];
       if (std::pair(other.at, other.sm) < std::pair(out.samples[i].at, out.samples[i].sm))

@@ -64,23 +64,33 @@ struct Sample {
   std::array<i64, kLanes> address{};  // -1: the lane took no part
 };
 
-// What one host thread sees of its SMs.
-class TimelineShare {
- public:
+// The SM whose warps are watched; one host thread at a time runs it.
+struct WatchedSm {
   static constexpr std::size_t kMostStretches = 20'000;
 
-  TimelineShare(std::size_t instructions, u32 watched_sm) : samples_(instructions), watched_sm_(watched_sm) {}
+  u32 number = 0;
+  std::vector<Stretch> stretches;
+  u64 dropped = 0;
+
+  void add(const Stretch& stretch) {
+    if (stretches.size() < kMostStretches) {
+      stretches.push_back(stretch);
+    } else {
+      ++dropped;
+    }
+  }
+};
+
+// What one host thread sees of the SMs it runs.
+class TimelineShare {
+ public:
+  TimelineShare(std::size_t instructions, WatchedSm& watched) : samples_(instructions), watched_(watched) {}
 
   void issued(Cycle at) { issued_.add(at, 1); }
   void resident(Cycle from, Cycle to) { warp_cycles_.add_span(from, to); }
   void cta(u64 block, u32 sm, Cycle start, Cycle end) { ctas_.push_back({block, sm, start, end}); }
   void stretch(u32 sm, const Stretch& stretch) {
-    if (sm != watched_sm_) return;
-    if (stretches_.size() < kMostStretches) {
-      stretches_.push_back(stretch);
-    } else {
-      ++dropped_;
-    }
+    if (sm == watched_.number) watched_.add(stretch);
   }
   void request(u32 sm, u32 index, Cycle at, const Access& access);
 
@@ -88,10 +98,8 @@ class TimelineShare {
   friend class Timeline;
   Bins issued_, warp_cycles_;
   std::vector<CtaSpan> ctas_;
-  std::vector<Stretch> stretches_;
   std::vector<Sample> samples_;  // by instruction
-  u32 watched_sm_;
-  u64 dropped_ = 0;
+  WatchedSm& watched_;
 };
 
 // What the memory system sees.
@@ -111,11 +119,13 @@ struct TimelineResult {
 
 class Timeline {
  public:
-  Timeline(std::size_t instructions, u32 watched_sm) : instructions_(instructions), watched_sm_(watched_sm) {}
+  Timeline(std::size_t instructions, u32 watched_sm) : instructions_(instructions) {
+    watched_.number = watched_sm;
+  }
 
   // For one more host thread.
   TimelineShare& add_share() {
-    shares_.push_back(std::make_unique<TimelineShare>(instructions_, watched_sm_));
+    shares_.push_back(std::make_unique<TimelineShare>(instructions_, watched_));
     return *shares_.back();
   }
   TimelineShare& share(std::size_t number) { return *shares_[number]; }
@@ -126,7 +136,7 @@ class Timeline {
 
  private:
   std::size_t instructions_;
-  u32 watched_sm_;
+  WatchedSm watched_;
   std::vector<std::unique_ptr<TimelineShare>> shares_;
 };
 

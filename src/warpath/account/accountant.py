@@ -50,11 +50,12 @@ class Accountant:
         *,
         what_if: bool = False,
         boards: tuple[Gpu, ...] = (),
+        clock_control: str = "none",
         progress: Progress = lambda what, done: None,
     ) -> None:
         self.accounts: dict[int, Account] = {}
         self._gpu = gpu
-        self._values = timing.resolve(gpu).values
+        self._values = timing.resolve(gpu, clock_control).values
         self._what_if = what_if
         self._boards = boards
         self.wanted: Callable[[Launch], bool] = lambda launch: True

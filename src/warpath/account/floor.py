@@ -35,7 +35,8 @@ def floor(counters: Mapping[str, Any], gpu: Gpu) -> Floor:
     stored = max(written - gpu.l2_bytes, 0)
     dram_ns = (loaded + stored) / gpu.dram_gbs
     instructions = int(counters.get("inst_executed", 0))
-    slots = gpu.sms * gpu.sm.sub_partitions * gpu.clock_boost_mhz  # warp instructions per us
+    mhz = counters.get("sm_clock_khz", gpu.clock_boost_mhz * 1000) / 1000
+    slots = gpu.sms * gpu.sm.sub_partitions * mhz  # warp instructions per us
     issue_ns = instructions / slots * 1000
     kind = "issue" if issue_ns > dram_ns else "dram"
     return Floor(kind, max(dram_ns, issue_ns), loaded + stored, stored, instructions, dram_ns, issue_ns)

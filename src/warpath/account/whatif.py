@@ -22,11 +22,6 @@ _WAYS = (2, 4)  # vector widths tried
 _WIDEST_BLOCK = 1024
 _LEAST_BLOCK = 32
 _MEMORY_CLOCK = 1.1  # a change of memory clock that overclockers reach
-# Times that a board gives in nanoseconds rather than in SM cycles; see gpu/timing.py.
-_NOT_SM_CLOCKED = (
-    "dram_access_256", "dram_write_256", "dram_turnaround_256", "dram_latency", "dram_refresh_cycles", "front_end",
-    "back_end",
-)  # fmt: skip
 _DRAM = ("dram_access_256", "dram_write_256", "dram_turnaround_256")
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"
 _NEEDS_RUN = "needs a run: warpath sweep --set"
@@ -111,11 +106,9 @@ def _clocks(stream: Any, values: Mapping[str, int], gpu: Gpu) -> list[_Trial]:
     label = f"memory clock {_MEMORY_CLOCK - 1:+.0%}"
     found = [_Trial("memory_clock", "user", label, stream, {**values, **fast})]
     base = gpu.clock_base_mhz
-    if base is not None:
-        ratio = base * 1000 / values["sm_clock_khz"]
-        slow = {name: round(values[name] * ratio) for name in _NOT_SM_CLOCKED} | {"sm_clock_khz": base * 1000}
+    if base is not None and base * 1000 != values["sm_clock_khz"]:
         label = f"SM clock at its base, {base} MHz"
-        found.append(_Trial("sm_clock_base", "user", label, stream, {**values, **slow}))
+        found.append(_Trial("sm_clock_base", "user", label, stream, timing.at_clock(values, base * 1000)))
     return found
 
 

@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         threads=1,
         functional=True,
         cache_control="none",
+        clock_control="none",
     )
 
 

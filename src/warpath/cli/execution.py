@@ -15,7 +15,8 @@ from warpath.cli.cubins import listing
 from warpath.cli.machine import make_machine
 from warpath.cli.target import nvcc_options, resolve
 from warpath.errors import UsageError
-from warpath.gpu import spec
+from warpath.gpu import spec, timing
+from warpath.gpu.timing import CLOCK_CONTROLS
 from warpath.report import files
 from warpath.report import json as report_json
 from warpath.report.model import ProgramInfo, Report
@@ -43,6 +44,12 @@ def add_execution(parser: argparse.ArgumentParser, cache_control: str) -> None:
         choices=("all", "none"),
         default=cache_control,
         help="all: flush the caches before each launch, as ncu does by default (default here: %(default)s)",
+    )
+    parser.add_argument(
+        "--clock-control",
+        choices=CLOCK_CONTROLS,
+        default="none",
+        help="base: lock the SM clock to its base, as ncu does by default; none: boost clock (default: %(default)s)",
     )
     parser.add_argument(
         "--threads", type=numbers.count, default=0, metavar="N", help="host threads (default: all)"
@@ -107,6 +114,7 @@ def execute(
     faults, `accountant` accounts for the launches' time.
     """
     gpu = spec.load(args.gpu)
+    timing.resolve(gpu, args.clock_control)  # what it refuses is refused before the program runs
     for path, what in ((args.json, "the report"), (args.html, "the page"), (args.perfetto, "the time line")):
         if path is not None:
             files.check_writable(path, what)
@@ -133,6 +141,7 @@ def execute(
         threads=args.threads,
         timed=not args.functional,
         cache_control=args.cache_control,
+        clock_control=args.clock_control,
         record=RECORD if accountants else 0,
         timeline=reported and not args.functional,
         capture=wants_report(args),
@@ -159,6 +168,7 @@ def execute(
             "threads": args.threads,
             "timed": not args.functional,
             "cache_control": args.cache_control,
+            "clock_control": args.clock_control,
             "nvcc": nvcc_options(args),
         },
         program=ProgramInfo(
@@ -173,6 +183,7 @@ def execute(
         launches=recorder.finish(
             gpu,
             compiled.kernels if compiled else {},
+            machine.session.api,
             accountant.accounts if accountant is not None else {},
         ),
         dataflow=recorder.dataflow(),

@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
             gpu,
             what_if=args.what_if,
             boards=boards,
+            clock_control=args.clock_control,
             progress=lambda what, done: progress.update(task, description=f"{what}: {done} replays"),
         )
         report = execute(args, count=True, hold=True, accountant=accountant)

@@ -38,6 +38,7 @@ def make_machine(
     threads: int = 0,
     timed: bool = False,
     cache_control: str = "none",
+    clock_control: str = "none",
     record: int = 0,
     timeline: bool = False,
     capture: bool = False,
@@ -48,10 +49,10 @@ def make_machine(
     """Set everything up for one run of `program`; nothing is started yet.
 
     `eager` uploads modules at start, `count` keeps the memory counters, `threads` are the core's host threads
-    (0: all), `timed` runs the clock with `cache_control` as ncu's flag, `record` keeps about so many
-    warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's stdout
-    for the report, `hold` does so without passing it on. UnsupportedError when the machine has no room for the model's
-    memory.
+    (0: all), `timed` runs the clock with `cache_control` and `clock_control` as ncu's flags, `record` keeps about so
+    many warp instructions of each launch for replays, `timeline` what happened when, `capture` keeps the program's
+    stdout for the report, `hold` does so without passing it on. UnsupportedError when the machine has no room for the
+    model's memory.
     """
     from warpath import _core
     from warpath.driver.context import Driver
@@ -68,6 +69,7 @@ def make_machine(
         count=count,
         timed=timed,
         cache_control=cache_control,
+        clock_control=clock_control,
         record=record,
         timeline=timeline,
     )

@@ -33,8 +33,8 @@ class Doorbell(Protocol):
         """What the resource manager puts into the channel's instance memory."""
         ...
 
-    def doorbell(self, token: int) -> None:
-        """A store to the doorbell register; returns at once."""
+    def doorbell(self, token: int, at_ns: int) -> None:
+        """A store to the doorbell register at a time of the host; returns at once."""
         ...
 
 
@@ -65,6 +65,7 @@ class Channel:
         pushbuffer_va: int,
         semaphore_va: int,
         wait: Callable[[Fence], None],
+        host_ns: Callable[[], int],
         copies: bool = False,
     ) -> None:
         self.name = name
@@ -79,6 +80,9 @@ class Channel:
         self._gpu = gpu
         self._journal = journal
         self._wait = wait
+        self._host_ns = host_ns
+        self._rung = True
+        self._held = False  # the doorbell is held back
         self._put = 0
         self._head = 0  # bytes of the pushbuffer used so far, over all its rounds
         self._seen = 0  # payload read last: it only rises, so a satisfied fence needs no second read
@@ -113,7 +117,6 @@ class Channel:
         self._put = (index + 1) % ENTRIES
         self.payload += 1
         self._busy.append((self.payload, self._head - len(segment)))
-        self._memory.write(self.userd_va + gpfifo.USERD_GP_PUT, self._put.to_bytes(_WORD, "little"))
         self._journal.add_submission(
             Submission(
                 serial=self._journal.submitted,
@@ -128,11 +131,30 @@ class Channel:
                 launch=launch,
             )
         )
-        self._gpu.doorbell(self.token)
+        self._rung = False
+        if not self._held:
+            self.ring()
         return Fence(self, self.payload)
 
+    def hold(self) -> None:
+        """Announce nothing before `ring`."""
+        self._held = True
+
+    def ring(self) -> None:
+        """Advance GP_PUT over all that was submitted and store the token in the doorbell, unless that was done."""
+        self._held = False
+        if self._rung:
+            return
+        self._rung = True
+        self._memory.write(self.userd_va + gpfifo.USERD_GP_PUT, self._put.to_bytes(_WORD, "little"))
+        self._gpu.doorbell(self.token, self._host_ns())
+
     def _wait_for_entry(self) -> None:
-        """A full ring looks empty, so one entry stays free: wait until the oldest segment is finished."""
+        """A full ring looks empty, so one entry stays free: wait until the oldest segment is finished, also when the
+        GPU is ahead of the host's time and the segment is done.
+        """
+        if self.payload >= ENTRIES - 1 and not self._held:
+            self._wait(Fence(self, self.payload - ENTRIES + 2))
         self._reclaim()
         while len(self._busy) >= ENTRIES - 1:
             self._wait(Fence(self, self._busy[0][0]))

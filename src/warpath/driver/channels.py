@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 
 from warpath.command import segments
 from warpath.command.doorbell import Token
@@ -26,14 +27,22 @@ class ChannelSet:
     """Channels, created when first used; creation binds the engine classes and sets the address windows."""
 
     def __init__(
-        self, spec: Gpu, space: AddressSpace, gpu: Doorbell, journal: Journal, wait: Callable[[Fence], None]
+        self,
+        spec: Gpu,
+        space: AddressSpace,
+        gpu: Doorbell,
+        journal: Journal,
+        wait: Callable[[Fence], None],
+        host_ns: Callable[[], int],
     ) -> None:
         self._spec = spec
         self._space = space
         self._gpu = gpu
         self._journal = journal
         self._wait = wait
+        self._host_ns = host_ns
         self._channels: dict[int, Channel] = {}
+        self._held = False  # whether doorbells are held back
         self._rings = self._region(RING_STRIDE * _COUNT)
         self._semaphores = self._region(SEMAPHORE_STRIDE * _COUNT)
 
@@ -63,9 +72,24 @@ class ChannelSet:
         """Every channel created so far."""
         return list(self._channels.values())
 
+    @contextlib.contextmanager
+    def one_doorbell(self) -> Generator[None]:
+        """What is submitted inside is announced at the end, with one doorbell a channel."""
+        self._held = True
+        try:
+            for channel in self.all:
+                channel.hold()
+            yield
+        finally:
+            self._held = False
+            for channel in self.all:
+                channel.ring()
+
     def _get(self, index: int) -> Channel:
         if index not in self._channels:
             self._channels[index] = self._create(index)
+            if self._held:
+                self._channels[index].hold()
         return self._channels[index]
 
     def _create(self, index: int) -> Channel:
@@ -82,6 +106,7 @@ class ChannelSet:
             # From the top down, as captured: the first channel has the highest address.
             semaphore_va=self._semaphores + (_COUNT - 1 - index) * SEMAPHORE_STRIDE,
             wait=self._wait,
+            host_ns=self._host_ns,
             copies=copies,
         )
         self._set_up(channel)

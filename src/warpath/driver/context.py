@@ -6,9 +6,10 @@ waits (`wait`, `synchronize`), or when the host layer has nothing else to do (`a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from warpath.container.fatbin import MAGIC, WRAPPER_MAGIC, Fatbin
+from warpath.driver.channel import Fence
 from warpath.driver.error import CudaError, Error
 from warpath.driver.graph import Capture, Graph, GraphExec
 from warpath.driver.launch import Launch, pack_arguments
@@ -86,6 +87,7 @@ class Driver(Submitter):
         """Give work to a stream, or to the graph it captures."""
         self.check()
         work.check(self)
+        self.host.spend(work.call_ns(self))
         if stream.capture is not None:
             stream.capture.add(stream, work)
             return
@@ -132,6 +134,9 @@ class Driver(Submitter):
         """`launch` with the parameter block as it goes into the constant bank."""
         self.check()
         cluster = cluster or function.cluster or function.kernel.cluster or _NO_CLUSTER
+        if function not in self.launched:
+            self.launched.add(function)
+            self.host.spend(self.host.path.function_ns)
         configuration = Configuration(grid, block, shared, cooperative, cluster)
         self.enqueue(stream or self.streams.legacy, Launch(function, configuration, params))
 
@@ -209,7 +214,7 @@ class Driver(Submitter):
         self.forbid_capture(stream)
         self.advance()
         self.check()
-        return stream.idle
+        return stream.idle and self._look_at(stream.frontier.values())
 
     def create_event(self, timing: bool = True) -> Event:
         """A new event."""
@@ -245,13 +250,20 @@ class Driver(Submitter):
         self._forbid_captured(event)
         self.advance()
         self.check()
-        return event.done
+        return event.done and self._look_at(event.fences)
+
+    def _look_at(self, fences: Iterable[Fence]) -> bool:
+        """The host has found them done, so its time is no longer before theirs; True."""
+        for fence in fences:
+            self.host.reach(self.reached_ns(fence))
+        return True
 
     def wait_for_event(self, event: Event) -> None:
         """Wait until an event has happened."""
         self._forbid_captured(event)
         for fence in event.fences:
             self.wait(fence)
+        self.host.spend(self.host.path.sync_call_ns)
 
     def elapsed_ms(self, start: Event, end: Event) -> float:
         """Milliseconds between two events, from the times the GPU wrote; 0 unless it keeps time (`timed`)."""
@@ -299,7 +311,9 @@ class Driver(Submitter):
                 stream.capture.add(stream, work)
             return
         self._forbid_implicit_capture(stream)
-        graph.submit(self, stream)
+        self.host.spend(self.host.path.graph_call_ns)
+        with self.channels.one_doorbell():
+            graph.submit(self, stream)
 
 
 def _parse_image(data: bytes) -> Fatbin | bytes:

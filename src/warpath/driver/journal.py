@@ -36,6 +36,8 @@ class LoadEvent:
     uploads: tuple[Upload, ...]
     before_launch: int
     host_seconds: float
+    upload_ns: int = 0  # modelled: upload and all that comes with it
+    jit_ns: int = 0  # modelled: assembling PTX
 
     @property
     def bytes(self) -> int:
@@ -84,6 +86,7 @@ class LaunchRecord:
     params: bytes
     param_layout: Sequence[tuple[int, int]]  # (offset, size) of each parameter
     submission: int
+    call: int  # number of the API call that made it
 
 
 @dataclass(slots=True)
@@ -96,6 +99,7 @@ class Journal:
     launches: list[LaunchRecord] = field(default_factory=list[LaunchRecord])
     submitted: int = 0
     launched: int = 0
+    call: int = -1  # number of the API call in progress; the host layer says
     notes: list[str] = field(default_factory=list[str])
     started: float = field(default_factory=time.perf_counter)
 

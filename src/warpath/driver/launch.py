@@ -71,6 +71,10 @@ class Launch:
         """For the report."""
         return f"launch {self.function.name}"
 
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call."""
+        return driver.host.path.launch_call_ns
+
     def check(self, driver: Submitter) -> None:
         """Raise the error that the driver returns for a launch it refuses."""
         if self._key(driver) in self.function.module.plans:
@@ -88,7 +92,9 @@ class Launch:
         submission = driver.journal.submitted
         fence = segment.submit(self.label, index)
         slot.used_by(fence)
-        driver.journal.add_launch(plan.record(self.params, slot, index, stream.id, submission))
+        driver.journal.add_launch(
+            plan.record(self.params, slot, index, stream.id, submission, driver.journal.call)
+        )
 
     def _plan(self, driver: Submitter) -> LaunchPlan:
         """The plan for this kernel and configuration, kept with the loaded module."""
@@ -255,7 +261,7 @@ class LaunchPlan:
         }
 
     def record(
-        self, params: bytes, slot: LaunchSlot, index: int, stream: int, submission: int
+        self, params: bytes, slot: LaunchSlot, index: int, stream: int, submission: int, call: int
     ) -> LaunchRecord:
         """What the report keeps."""
         configuration = self.configuration
@@ -279,4 +285,5 @@ class LaunchPlan:
             params=params,
             param_layout=self._param_layout,
             submission=submission,
+            call=call,
         )

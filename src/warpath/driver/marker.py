@@ -24,6 +24,10 @@ class EventRecord:
         """For the report."""
         return f"record event {self.event.id}"
 
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call."""
+        return driver.host.path.record_call_ns
+
     def check(self, driver: Submitter) -> None:
         """Nothing to refuse."""
 
@@ -49,6 +53,10 @@ class HostCall:
     def label(self) -> str:
         """For the report."""
         return "host function"
+
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call."""
+        return driver.host.path.record_call_ns
 
     def check(self, driver: Submitter) -> None:
         """Nothing to refuse."""

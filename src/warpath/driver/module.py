@@ -83,6 +83,7 @@ class Module:
         self._source = source
         self._member = ""
         self._jit = False
+        self._jit_bytes = 0  # of PTX that was assembled
         self._choosing = 0.0  # seconds spent on finding or assembling the code
         self._cubin: Cubin | None = None
         self._image: Image | None = None
@@ -155,6 +156,9 @@ class Module:
         if self._image is not None:
             return
         cubin = self.cubin
+        host = self._driver.host
+        jit_ns = self._jit_bytes * host.path.jit_ns_per_byte
+        loaded_ns = host.now_ns + host.path.module_ns + jit_ns
         started = time.perf_counter()
         image = Image(cubin)
         self._driver.provide_system_calls([name for name in cubin.externals if name in syscalls.NAMES])
@@ -176,9 +180,12 @@ class Module:
             tuple(uploads),
             self._driver.journal.launched,
             time.perf_counter() - started + self._choosing,
+            upload_ns=host.path.module_ns,
+            jit_ns=jit_ns,
         )
         self._driver.journal.loads.append(self.event)
         self._driver.wait(last)  # the loader stream is ordered, so all uploads are done
+        host.reach(loaded_ns)
 
     def unload(self) -> None:
         """Free everything; the caller has waited for work that uses it."""
@@ -206,6 +213,7 @@ class Module:
         if member.kind == "elf":
             return Cubin(member.payload(), self.what)
         self._jit = True
+        self._jit_bytes = len(member.payload())
         return Cubin(self._assemble(member), self.what)
 
     def _checked(self, cubin: Cubin) -> Cubin:

@@ -45,14 +45,9 @@ class Stream:
         return self.slot_va + 16
 
     @property
-    def fences(self) -> list[Fence]:
-        """What is still outstanding."""
-        return [fence for fence in self.frontier.values() if not fence.done]
-
-    @property
     def idle(self) -> bool:
         """Whether all work given to this stream is finished."""
-        return not self.fences
+        return all(fence.done for fence in self.frontier.values())
 
     def advance(self, fence: Fence) -> None:
         """New last work, which itself waited for everything before it."""
@@ -87,8 +82,14 @@ class Event:
 class StreamSet:
     """All streams of a context; the legacy one exists from the start."""
 
-    def __init__(self, channel: Callable[[int], Channel], take_slot: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        channel: Callable[[int], Channel],
+        take_slot: Callable[[], int],
+        is_pending: Callable[[Fence], bool],
+    ) -> None:
         self._channel = channel
+        self._is_pending = is_pending
         self._take_slot = take_slot
         self._streams: dict[int, Stream] = {}
         self._next = LEGACY
@@ -114,7 +115,7 @@ class StreamSet:
             raise CudaError(Error.INVALID_RESOURCE_HANDLE, "this stream cannot be destroyed")
         stream.destroyed = True
         if stream.blocking:
-            self.legacy.wait_for(stream.fences)
+            self.legacy.wait_for(stream.frontier.values())
         del self._streams[stream.id]
 
     def all(self) -> list[Stream]:
@@ -125,7 +126,7 @@ class StreamSet:
         """Fences that new work on `stream` must wait for, unfinished ones only, one per channel."""
         latest: dict[Channel, Fence] = {}
         for source in self._sources(stream):
-            for fence in source.fences:
+            for fence in filter(self._is_pending, source.frontier.values()):
                 known = latest.get(fence.channel)
                 if known is None or known.payload < fence.payload:
                     latest[fence.channel] = fence

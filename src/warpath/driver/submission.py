@@ -12,10 +12,11 @@ from warpath.driver.channel import Channel, Doorbell, Fence
 from warpath.driver.channels import ChannelSet
 from warpath.driver.error import CudaError, Error
 from warpath.driver.fault import to_cuda_error
+from warpath.driver.host_clock import HostClock
 from warpath.driver.journal import Journal
 from warpath.driver.marker import PendingCall
 from warpath.driver.memory import MemoryManager
-from warpath.driver.module import Module, Registry
+from warpath.driver.module import Function, Module, Registry
 from warpath.driver.output import Output
 from warpath.driver.places import Place, locate
 from warpath.driver.segment import Segment
@@ -24,6 +25,8 @@ from warpath.driver.staging import PIECE_BYTES, Staging
 from warpath.driver.stream import Stream, StreamSet
 from warpath.driver.support import DeviceSupport, Limits
 from warpath.errors import UnsupportedError
+from warpath.gpu import launch_path
+from warpath.gpu.launch_path import TIMELESS
 from warpath.gpu.spec import Gpu
 
 _RUNTIME_VERSION = 13050
@@ -39,6 +42,10 @@ class ModelGpu(Doorbell, Protocol):
         """Records of everything that stopped a channel, in order."""
         ...
 
+    def reached_ns(self, va: int, payload: int) -> int:
+        """GPU time at which a semaphore reached a payload."""
+        ...
+
     def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
         """Work on all channels until none can go on or `until()`; `poll` is called between steps."""
         ...
@@ -50,6 +57,10 @@ class Work(Protocol):
     @property
     def label(self) -> str:
         """What a report calls it."""
+        ...
+
+    def call_ns(self, driver: Submitter) -> int:
+        """What the call that gives it to a stream costs the host, up to the doorbell."""
         ...
 
     def check(self, driver: Submitter) -> None:
@@ -88,6 +99,7 @@ class Submitter:
         self.assemble_ptx = assemble_ptx
         self.eager = eager
         self.timed = timed
+        self.host = HostClock(launch_path.resolve(spec) if timed else TIMELESS)
         self.runtime_version = runtime_version
         self.on_output = on_output
         self.poll: Callable[[], None] | None = None  # called between steps of the GPU; may raise to stop it
@@ -103,9 +115,9 @@ class Submitter:
         self.error: CudaError | None = None
         self.limits = Limits(spec)
         self.memory_manager = MemoryManager(self.space, self.check, self.synchronize)
-        self.channels = ChannelSet(spec, self.space, gpu, self.journal, self.wait)
+        self.channels = ChannelSet(spec, self.space, gpu, self.journal, self.wait, lambda: self.host.now_ns)
         self.words = WordPool(self.space)
-        self.streams = StreamSet(self.channels.compute, self.words.take)
+        self.streams = StreamSet(self.channels.compute, self.words.take, self.is_pending)
         self.slots = LaunchSlots(self.space, self.wait)
         self.staging_in = Staging(self.space, self.wait)
         self.staging_out = Staging(self.space, self.wait)
@@ -114,6 +126,7 @@ class Submitter:
         self._host_calls: list[PendingCall] = []
         self._faults_seen = len(gpu.faults)
         self._events = 0
+        self.launched: set[Function] = set()  # functions that have been launched
 
     def new_module(self, source: Fatbin | bytes, what: str) -> Module:
         """A module that is not loaded yet, from a fat binary or a bare cubin."""
@@ -150,6 +163,17 @@ class Submitter:
             self.check()
         if not fence.done:
             raise self._stuck(fence)
+        self.host.reach(self.reached_ns(fence))
+
+    def is_pending(self, fence: Fence) -> bool:
+        """Whether the host, where its time stands, would find the fence unfinished. The GPU may have carried out
+        already what lies ahead of the host's time.
+        """
+        return not fence.done or self.reached_ns(fence) > self.host.now_ns
+
+    def reached_ns(self, fence: Fence) -> int:
+        """GPU time at which a fence was done."""
+        return self.gpu.reached_ns(fence.channel.semaphore_va, fence.payload)
 
     def wait_for_stream(self, stream: Stream) -> None:
         """Wait for all work given to a stream so far."""
@@ -157,6 +181,7 @@ class Submitter:
         self.forbid_capture(stream)
         for fence in self.streams.dependencies(stream):
             self.wait(fence)
+        self.host.spend(self.host.path.sync_call_ns)
         self._flush_output()
 
     def synchronize(self) -> None:
@@ -166,6 +191,7 @@ class Submitter:
             raise CudaError(Error.STREAM_CAPTURE_UNSUPPORTED)
         for channel in self.channels.all:
             self.wait(Fence(channel, channel.payload))
+        self.host.spend(self.host.path.sync_call_ns)
         self._flush_output()
 
     def advance(self) -> bool:
@@ -185,6 +211,8 @@ class Submitter:
         def enough() -> bool:
             return (fence is not None and fence.done) or self._host_call_is_due()
 
+        for channel in self.channels.all:
+            channel.ring()
         while True:
             self.gpu.run(self.poll, enough)
             self._collect_faults()
@@ -223,6 +251,7 @@ class Submitter:
         due = [call for call in self._host_calls if self._word(call.reached_va) >= call.count]
         for call in due:
             self._host_calls.remove(call)
+            self.host.reach(self.gpu.reached_ns(call.reached_va, call.count))
             call.call()
             self.memory.write(call.resume_va, call.count.to_bytes(4, "little"))
         return bool(due)

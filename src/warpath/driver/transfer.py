@@ -91,6 +91,15 @@ class Copy:
         """For the report."""
         return f"copy {self.rows.bytes} B {self.kind.name.lower().replace('_', ' ')}"
 
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call, without moving bytes to or from the staging buffers."""
+        path = driver.host.path
+        dst, src = self._sides(driver)
+        if dst.type is src.type is PointerType.DEVICE:
+            return path.device_copy_call_ns
+        inline = dst.visible and not src.visible and self.rows.bytes <= INLINE_BYTES
+        return path.small_call_ns if inline else path.copy_call_ns
+
     def check(self, driver: Submitter) -> None:
         """Error 1 when a side is not what the kind says or is too small."""
         self._sides(driver)
@@ -150,6 +159,11 @@ class Fill:
         """For the report."""
         return f"fill {self.width * self.element * self.height} B"
 
+    def call_ns(self, driver: Submitter) -> int:
+        """Host time of the call."""
+        small = self.width * self.element * self.height <= INLINE_FILL_BYTES
+        return driver.host.path.small_call_ns if small else driver.host.path.fill_call_ns
+
     def check(self, driver: Submitter) -> None:
         """Error 1 when the range is not memory that the device can reach, or not aligned to the element."""
         if self.element not in (1, 2, 4) or self.va % self.element:
@@ -190,6 +204,7 @@ def _copy_in(driver: Submitter, stream: Stream, rows: Rows, mover: Mover, label:
         buffer = driver.staging_in.acquire()
         for row in range(piece.height):
             mover.copy_in(piece.src + row * piece.src_pitch, piece.width, buffer + row * piece.width)
+        driver.host.move(piece.bytes, driver.host.path.staging_up_mbs)
         if rows.height == 1 and rows.width <= INLINE_BYTES:
             segment = driver.segment(stream, stream.channel)
             segment.upload(piece.dst, driver.memory.read(buffer, piece.width))
@@ -221,6 +236,7 @@ def _deliver(driver: Submitter, waiting: tuple[Rows, int, Fence], mover: Mover) 
     driver.wait(fence)
     for row in range(piece.height):
         mover.copy_out(buffer + row * piece.width, piece.width, piece.dst + row * piece.dst_pitch)
+    driver.host.move(piece.bytes, driver.host.path.staging_down_mbs)
 
 
 def _copy_on_host(driver: Submitter, rows: Rows, mover: Mover) -> None:

@@ -29,10 +29,10 @@ def kept(memory: Any) -> Generator[None]:
 class Clock:
     """The time of one model GPU's launches."""
 
-    def __init__(self, core: Any, spec: Gpu) -> None:
+    def __init__(self, core: Any, spec: Gpu, clock_control: str) -> None:
         self._core = core
         self._spec = spec
-        self.timing = timing.resolve(spec)
+        self.timing = timing.resolve(spec, clock_control)
         self._memory = core.MemorySystem(dict(self.timing.values))
         self._flushed = False  # before the launch that runs now
 

@@ -7,6 +7,7 @@ from warpath.errors import UnsupportedError
 from warpath.frontend import accepted
 from warpath.frontend.engine import Copy, Engine, Machine, field_name, require
 from warpath.frontend.semaphore import ReleaseWrite, reduction_name
+from warpath.gpu.launch_path import TIMELESS
 
 _SOURCES = ("SRC_X", "SRC_Y", "SRC_Z", "SRC_W")
 _COMPONENTS = ("DST_X", "DST_Y", "DST_Z", "DST_W")
@@ -79,9 +80,20 @@ class CopyEngine(Engine):
                 mover.line(to, source, count)
         kind = "fill" if mover is not None and not mover.reads else "copy"
         source = 0 if kind == "fill" else src
+        if self.machine.path is not TIMELESS:
+            self.machine.transfer(width * lines, self._rate(kind, src, dst), self.machine.path.copy_ns)
         self.machine.notify(
             "on_copy", Copy(self.token, kind, source, dst, width, lines, src_pitch, dst_pitch)
         )
+
+    def _rate(self, kind: str, src: int, dst: int) -> int:
+        """10^6 bytes a second: across PCIe when a side is host memory."""
+        path = self.machine.path
+        if not self.machine.on_device(dst):
+            return path.pcie_down_mbs
+        if kind == "fill":
+            return path.device_fill_mbs
+        return path.device_copy_mbs if self.machine.on_device(src) else path.pcie_up_mbs
 
     def _semaphore(self, method: Method) -> None:
         kind = field_name(method, "SEMAPHORE_TYPE")

@@ -17,7 +17,10 @@ from warpath.command.pushbuffer import DecoderState, Packet, resolve
 from warpath.errors import UnsupportedError
 from warpath.frontend.core_api import Memory
 from warpath.frontend.semaphore import Clock, ReleaseWrite, release
+from warpath.gpu.launch_path import TIMELESS, LaunchPath, transfer_ns
 
+_DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
+_TIMED_WORDS = 4  # of a release: payload and time
 _READINGS = 4096  # (method, value, field) readings remembered: the same few come again with every launch
 
 
@@ -44,7 +47,7 @@ class ChannelFault(Exception):
 class Submission:
     """One ring entry as it was fetched: where it stood, its bytes, and the packets of its segment.
 
-    `state` is what the channel's decoder knew before them.
+    `state` is what the channel's decoder knew before them; its doorbell rang at `doorbell_ns`.
     """
 
     token: int
@@ -53,6 +56,7 @@ class Submission:
     entry: Entry
     packets: tuple[Packet, ...]
     state: DecoderState
+    doorbell_ns: int = 0
 
     @cached_property
     def methods(self) -> tuple[Method, ...]:
@@ -88,6 +92,7 @@ class Machine:
     """
 
     memory: Memory
+    path: LaunchPath = TIMELESS
     clock: Clock = field(default_factory=Clock)
     observers: list[Any] = field(default_factory=list[Any])
 
@@ -102,8 +107,19 @@ class Machine:
         """Whether any observer wants to know of `event`."""
         return any(hasattr(observer, event) for observer in self.observers)
 
+    def on_device(self, va: int) -> bool:
+        """Whether an address is in the device's own memory."""
+        found = self.memory.nearest(va)
+        return any(kind in _DEVICE_KINDS and base <= va < base + size for base, size, kind in found)
+
+    def transfer(self, size: int, mbs: int, set_up_ns: int = 0) -> None:
+        """Let the time of a transfer pass; the rate is in 10^6 bytes a second."""
+        self.clock.advance(set_up_ns + transfer_ns(size, mbs))
+
     def release(self, write: ReleaseWrite) -> None:
         """Write a semaphore."""
+        if write.words == _TIMED_WORDS:
+            self.clock.advance(self.path.stamp_ns)
         release(self.memory, self.clock, write)
 
 

@@ -16,15 +16,13 @@ from warpath.gpu.spec import Gpu
 Disassemble = Callable[[bytes], Sequence[Text]]
 
 
-_DEVICE_KINDS = (1, 4)  # of `_core.Memory.alloc`: device memory and code
-
-
 @dataclass(frozen=True, slots=True)
 class Options:
     """How grids run: warp instructions per step, alone and beside work of other channels, host threads (0 = all),
     whether to count, whether the clock runs (`timed`), what happens to the caches before a launch
-    (`cache_control`, as ncu's: all = flushed, none), how many warp instructions of a timed launch are kept for
-    replays (`record`; whole CTAs, the first ones), and whether the clock keeps what happened when (`timeline`).
+    (`cache_control`, as ncu's: all = flushed, none) and to the SM clock (`clock_control`, as ncu's: base, none), how
+    many warp instructions of a timed launch are kept for replays (`record`; whole CTAs, the first ones), and whether
+    the clock keeps what happened when (`timeline`).
     """
 
     budget: int = 1_000_000
@@ -33,6 +31,7 @@ class Options:
     count: bool = True
     timed: bool = False
     cache_control: str = "none"
+    clock_control: str = "none"
     record: int = 0
     timeline: bool = False
 
@@ -105,13 +104,22 @@ class Executor:
         launch.stream = runner.stream() if clock else None
         launch.placement = grid.placement() if self._options.count else b""
         launch.timeline = clock.timeline(runner) if clock else None
-        launch.start_ns = self._machine.clock.now_ns if clock else None
-        self._machine.clock.advance(int(launch.counters.get("duration_ns", 0)))
+        self._pass_time(launch)
         if status == "fault":
             launch.fault = {**(grid.fault or {"kind": "unknown"}), "launch": launch.index}
         self._machine.notify("on_launch", launch)
         if launch.fault is not None:
             raise ChannelFault({**launch.fault, "program_va": launch.work.program_va})
+
+    def _pass_time(self, launch: Launch) -> None:
+        """Kernels take the SMs one after another. What they need before and after is the time between segments, in
+        which the set-up of one overlaps with the drain of the one before.
+        """
+        duration = int(launch.counters.get("duration_ns", 0))
+        clock = self._machine.clock
+        clock.occupy("compute", int(launch.counters.get("execution_ns", duration)))
+        if self._options.timed:
+            launch.start_ns = clock.now_ns - duration
 
     def rehearse(self, launch: Launch, flush: bool) -> dict[str, Any]:
         """Counters of a launch as it would run now, caches flushed before or not; memory is put back.
@@ -128,17 +136,15 @@ class Executor:
 
     def on_copy(self, copy: Copy) -> None:
         """The clock's caches see what copy engines write to the device's own memory."""
-        if not self._options.timed:
+        if not self._options.timed or not self._machine.on_device(copy.dst):
             return
-        for base, size, kind in self._machine.memory.nearest(copy.dst):
-            if kind in _DEVICE_KINDS and base <= copy.dst < base + size:
-                rows = [copy.dst + row * copy.dst_pitch for row in range(copy.height)] or [copy.dst]
-                for row in rows:
-                    self._started_clock().copied(row, copy.width)
+        rows = [copy.dst + row * copy.dst_pitch for row in range(copy.height)] or [copy.dst]
+        for row in rows:
+            self._started_clock().copied(row, copy.width)
 
     def _started_clock(self) -> Clock:
         if self._clock is None:
-            self._clock = Clock(self._core, self._spec)
+            self._clock = Clock(self._core, self._spec, self._options.clock_control)
         return self._clock
 
     def _timed(self, clock: Clock, grid: Any, launch: Launch) -> Any:

@@ -18,6 +18,8 @@ from warpath.frontend.execution import Disassemble, Executor, Options
 from warpath.frontend.host_engine import Channel, HostEngine
 from warpath.frontend.inline_copy import InlineEngine
 from warpath.frontend.launch import Launch
+from warpath.gpu import launch_path
+from warpath.gpu.launch_path import TIMELESS
 from warpath.gpu.spec import Gpu
 
 
@@ -44,7 +46,8 @@ class ModelGpu:
         self.spec = spec
         self.faults: list[dict[str, Any]] = []
         self._core = core if core is not None else cast("Core", importlib.import_module("warpath._core"))
-        self._machine = Machine(memory)
+        timed = options is not None and options.timed
+        self._machine = Machine(memory, launch_path.resolve(spec) if timed else TIMELESS)
         self._executor = Executor(self._core, self._machine, spec, disassemble, options or Options())
         self._machine.observers.append(self._executor)
         self._distributor = Distributor(self._machine, self._executor, spec)
@@ -68,8 +71,12 @@ class ModelGpu:
 
     @property
     def time_ns(self) -> int:
-        """GPU time, as semaphores are stamped with it."""
-        return self._machine.clock.now_ns
+        """GPU time, as semaphores are stamped with it, of the channel that is furthest."""
+        return self._machine.clock.latest_ns
+
+    def reached_ns(self, va: int, payload: int) -> int:
+        """When the semaphore at `va` reached `payload`; 0 when it has not, or the GPU did not write it."""
+        return self._machine.clock.reached_ns(va, payload)
 
     @property
     def waiting(self) -> list[int]:
@@ -91,10 +98,13 @@ class ModelGpu:
         """The channel with that token; KeyError when there is none."""
         return self._channels[token]
 
-    def doorbell(self, token: int) -> None:
-        """A channel has work; returns at once. An unknown token is ignored, as by the hardware."""
+    def doorbell(self, token: int, at_ns: int = 0) -> None:
+        """A channel has work since `at_ns`; returns at once. An unknown token is ignored, as by the hardware."""
         channel = self._channels.get(token)
-        if channel is not None and token not in self._active:
+        if channel is None:
+            return
+        self._host.announce(channel, at_ns)
+        if token not in self._active:
             self._active[token] = self._host.serve(channel)
 
     def run(self, poll: Callable[[], None] | None = None, until: Callable[[], bool] | None = None) -> None:
@@ -118,6 +128,7 @@ class ModelGpu:
     def _step(self, token: int) -> bool:
         """Let one channel go on; whether it did anything."""
         channel = self._channels[token]
+        self._machine.clock.serve(token)
         try:
             progress = next(self._active[token], None)
         except ChannelFault as fault:

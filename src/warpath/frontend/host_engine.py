@@ -4,6 +4,7 @@ to engines.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from warpath.command import gpfifo
@@ -70,8 +71,16 @@ class HostMethods(Engine):
         while True:
             value = int.from_bytes(self.machine.memory.read(va, size), "little")
             if satisfied(operation, value, payload, 8 * size):
+                self._go_on(self.machine.clock.reached_ns(va, payload))
                 return
             yield Progress.BLOCKED
+
+    def _go_on(self, satisfied_ns: int) -> None:
+        """A channel that had to wait takes as long to go on as for any other segment."""
+        clock = self.machine.clock
+        if satisfied_ns > clock.now_ns:
+            clock.reach(satisfied_ns)
+            clock.advance(self.machine.path.segment_ns)
 
 
 class Channel:
@@ -88,6 +97,9 @@ class Channel:
         self.host = HostMethods(machine, token)
         self.bound: dict[int, Engine] = {}
         self.get = 0
+        self.rung: deque[tuple[int, int]] = deque()  # doorbells: GP_PUT then, and when
+        self.doorbell_ns = 0  # when the entry being carried out was announced
+        self.fetched = False  # whether an entry of the doorbell being served has been fetched
         self.faulted = False
         self.current: Method | None = None  # being carried out; names the place of a fault
 
@@ -105,17 +117,39 @@ class HostEngine:
         """
         while (put := self._put(channel)) != channel.get:
             if channel.faulted:
+                channel.rung.clear()
                 self._advance(channel, put)
                 return
+            self._fetch(channel)
             yield from self._entry(channel)
             self._advance(channel, (channel.get + 1) % channel.entries)
             yield Progress.MOVED
 
+    def announce(self, channel: Channel, at_ns: int) -> None:
+        """Its doorbell rang: GP_PUT as it is now was written by then."""
+        channel.rung.append((self._put_word(channel), at_ns))
+
+    def _put_word(self, channel: Channel) -> int:
+        return int.from_bytes(self._machine.memory.read(channel.userd_va + gpfifo.USERD_GP_PUT, 4), "little")
+
     def _put(self, channel: Channel) -> int:
-        put = int.from_bytes(self._machine.memory.read(channel.userd_va + gpfifo.USERD_GP_PUT, 4), "little")
+        put = self._put_word(channel)
         if put >= channel.entries:
             raise FormatError(f"GP_PUT {put} lies outside the ring of {channel.entries} entries")
         return put
+
+    def _fetch(self, channel: Channel) -> None:
+        """The time until an entry's work starts. Entries that came with one doorbell follow each other closely."""
+        path, clock = self._machine.path, self._machine.clock
+        while channel.rung and channel.get == channel.rung[0][0]:
+            channel.rung.popleft()
+            channel.fetched = False
+        together = channel.fetched
+        channel.fetched = True
+        if channel.rung:
+            channel.doorbell_ns = channel.rung[0][1]
+        clock.reach(channel.doorbell_ns + path.doorbell_ns)
+        clock.advance(path.node_ns if together else path.segment_ns)
 
     def _advance(self, channel: Channel, get: int) -> None:
         channel.get = get
@@ -138,7 +172,9 @@ class HostEngine:
         data = self._machine.memory.read(entry.va, entry.dwords * 4)
         before = channel.decoder.copy()
         packets = parse(data, channel.decoder)
-        submission = Submission(channel.token, channel.get, raw, entry, tuple(packets), before)
+        submission = Submission(
+            channel.token, channel.get, raw, entry, tuple(packets), before, channel.doorbell_ns
+        )
         if self._machine.watched("on_entry"):
             self._machine.notify("on_entry", channel, entry, submission.methods)
         for packet in packets:

@@ -82,6 +82,7 @@ class InlineEngine(Engine):
         dst, pitch = self.address("OFFSET_OUT_UPPER", "OFFSET_OUT"), self.value("PITCH_OUT")
         for line in range(height):
             self.machine.memory.write(dst + line * pitch, data[line * width : (line + 1) * width])
+        self.machine.transfer(width * height, self.machine.path.inline_mbs)
         self.machine.notify("on_copy", Copy(self.token, "inline", 0, dst, width, height, 0, pitch))
         self._complete()
 

@@ -5,6 +5,7 @@ them.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -12,22 +13,69 @@ from warpath.errors import UnsupportedError
 from warpath.frontend.core_api import Memory
 
 _TIMER_STEP_NS = 32  # the hardware timer's granularity
+_REMEMBERED = 4096  # payloads of one semaphore: more than a ring holds
 
 
 class Clock:
-    """GPU time in nanoseconds: advances by what the model says work took, and a bit with every stamp."""
+    """GPU time in nanoseconds. Each channel has its own, since channels work side by side: it advances by what the
+    model says work took, waits for what the work waits for, and a bit with every stamp.
+    """
 
     def __init__(self) -> None:
-        self.now_ns = 0
+        self._now: dict[int, int] = {}  # by channel
+        self._channel = 0
+        self._free: dict[str, int] = {}  # when a unit that channels share is free
+        self._reached: dict[int, tuple[list[int], list[int]]] = {}  # by address: payloads, and when each came
+
+    @property
+    def now_ns(self) -> int:
+        """Time of the channel that is being served."""
+        return self._now.get(self._channel, 0)
+
+    @property
+    def latest_ns(self) -> int:
+        """Time of the channel that is furthest."""
+        return max(self._now.values(), default=0)
+
+    def serve(self, channel: int) -> None:
+        """From now on work is that of `channel`."""
+        self._channel = channel
 
     def advance(self, nanoseconds: int) -> None:
         """Let time pass."""
-        self.now_ns += nanoseconds
+        self._now[self._channel] = self.now_ns + nanoseconds
+
+    def reach(self, time_ns: int) -> None:
+        """The channel goes on at `time_ns`, unless it is later already."""
+        self._now[self._channel] = max(self.now_ns, time_ns)
+
+    def occupy(self, unit: str, nanoseconds: int) -> None:
+        """Work on a unit that channels share: it starts when the unit is free."""
+        self.reach(self._free.get(unit, 0))
+        self.advance(nanoseconds)
+        self._free[unit] = self.now_ns
 
     def stamp(self) -> int:
-        """A time later than all stamps before it."""
-        self.now_ns += _TIMER_STEP_NS
+        """A time later than all stamps of the channel before it."""
+        self.advance(_TIMER_STEP_NS)
         return self.now_ns
+
+    def note(self, va: int, payload: int) -> None:
+        """A semaphore has been written."""
+        payloads, times = self._reached.setdefault(va, ([], []))
+        if payloads and payload <= payloads[-1]:  # it starts again
+            payloads.clear()
+            times.clear()
+        if len(payloads) == _REMEMBERED:
+            del payloads[: _REMEMBERED // 2], times[: _REMEMBERED // 2]
+        payloads.append(payload)
+        times.append(self.now_ns)
+
+    def reached_ns(self, va: int, payload: int) -> int:
+        """When the rising value at `va` first was `payload` or more; 0 for what the GPU did not write."""
+        payloads, times = self._reached.get(va, ([], []))
+        at = bisect_left(payloads, payload)
+        return times[at] if at < len(times) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +126,7 @@ def release(memory: Memory, clock: Clock, write: ReleaseWrite) -> None:
         memory.write(write.va, struct.pack("<QQ", payload, clock.stamp()))
     else:
         memory.write(write.va, payload.to_bytes(size, "little"))
+    clock.note(write.va, payload)
 
 
 def _reduce(memory: Memory, write: ReleaseWrite, payload: int, size: int) -> int:

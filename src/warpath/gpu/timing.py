@@ -9,9 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from warpath.errors import UsageError
 from warpath.gpu.spec import Gpu, Sourced, load
 
 REFERENCE = "h200"
+CLOCK_CONTROLS = ("base", "none")  # ncu's: the SM clock locked to base, or left to boost
+# Parameters that stand for times in nanoseconds, though they are counted in SM cycles.
+NOT_SM_CLOCKED = (
+    "dram_access_256", "dram_write_256", "dram_turnaround_256", "dram_latency", "dram_refresh_cycles", "front_end",
+    "back_end",
+)  # fmt: skip
 _PREFIX = "timing."
 _GENERATION_REFERENCE = "sm_90"
 
@@ -29,8 +36,13 @@ class Timing:
         return sorted(name for name, origin in self.origins.items() if origin.startswith("from "))
 
 
-def resolve(gpu: Gpu) -> Timing:
-    """Parameters of `gpu`."""
+def resolve(gpu: Gpu, clock_control: str = "none") -> Timing:
+    """Parameters of `gpu`, its SM clock locked as ncu's flag says; UsageError when its base clock is not known."""
+    if clock_control == "base":
+        if gpu.clock_base_mhz is None:
+            raise UsageError(f"{gpu.name} has no base clock among its data: --clock-control none")
+        unlocked = resolve(gpu)
+        return Timing(at_clock(unlocked.values, gpu.clock_base_mhz * 1000), unlocked.origins)
     reference = load(REFERENCE)
     values: dict[str, int] = {}
     origins: dict[str, str] = {}
@@ -44,6 +56,12 @@ def resolve(gpu: Gpu) -> Timing:
         values[name] = value
         origins[name] = "computed"
     return Timing(values, origins)
+
+
+def at_clock(values: Mapping[str, int], khz: int) -> dict[str, int]:
+    """Parameters at another SM clock: what DRAM and the front end take in nanoseconds stays."""
+    ratio = khz / values["sm_clock_khz"]
+    return {**values, **{name: round(values[name] * ratio) for name in NOT_SM_CLOCKED}, "sm_clock_khz": khz}
 
 
 def _own(table: Sourced) -> dict[str, int]:

@@ -21,6 +21,7 @@ def malloc(call: Call, pointer: int, size: int) -> None:
     """Device memory. The driver API refuses a size of 0."""
     if size == 0 and call.library == 0:
         raise CudaError(Error.INVALID_VALUE, "cuMemAlloc of 0 bytes")
+    call.driver.host.spend(call.driver.host.path.malloc_call_ns)
     call.out(pointer, "Q", call.driver.memory_manager.malloc(size))
 
 
@@ -29,6 +30,7 @@ def free(call: Call, va: int) -> None:
     """Device or managed memory; waits for all work first."""
     call.driver.check()
     call.driver.memory_manager.free(va)
+    call.driver.host.spend(call.driver.host.path.free_call_ns)
 
 
 @entry("cudaMallocPitch")

@@ -136,6 +136,7 @@ class Runtime:
         call = Call(name, hello.library, resolved.per_thread, connection, process, thread, self)
         if thread.call_started == 0:
             thread.call_started = time.monotonic_ns()
+        self.driver.journal.call = self.calls
         typed = resolved.decode(arguments)
         self._detail = ""
         self._active.append(connection)

@@ -46,12 +46,14 @@ from warpath.report.model import (
     LoadEvent,
     MethodInfo,
     OccupancyInfo,
+    Overhead,
     ParamValue,
     Submission,
     Time,
     Timeline,
     WhatIf,
 )
+from warpath.report.overhead import Overheads, diagnosed, with_call
 from warpath.report.timeline import TimelineBuilder
 
 if TYPE_CHECKING:
@@ -81,6 +83,7 @@ class _Kept:
     place: Place | None
     timeline: Timeline | None
     samples: Mapping[int, list[int]]
+    overhead: Overhead | None
 
 
 class Names:
@@ -115,6 +118,11 @@ class Names:
         host = self._driver.space.host
         return host.base, host.size
 
+    @property
+    def gpu(self) -> Gpu:
+        """The board."""
+        return self._driver.spec
+
     def launch(self, index: int) -> LaunchRecord | None:
         """The driver's record of launch `index`."""
         launches = self._driver.journal.launches
@@ -138,6 +146,7 @@ class Recorder:
         self._launches: list[_Kept] = []
         self._timelines = TimelineBuilder()
         self._dram_gbs = dram_gbs
+        self._overheads = Overheads()
 
     @cached_property
     def _flow(self) -> DataFlow:
@@ -162,6 +171,8 @@ class Recorder:
         if self.names is None:
             return
         place = self.names.place(launch.work.program_va)
+        record = self.names.launch(launch.index)
+        overhead = self._overheads.add(self.names.gpu, launch, record, self.names.loads_before(launch.index))
         if launch.fault is not None:
             self.faults.append(_fault(launch, launch.fault, place))
         if "loads" in launch.counters:
@@ -169,8 +180,8 @@ class Recorder:
         if self.wants(launch):
             first = _first_row(place) if place else 0
             timeline = self._timelines.build(raw, launch, first) if raw else None
-            record = self.names.launch(launch.index)
-            self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
+            samples: Mapping[int, list[int]] = raw["samples"] if raw else {}
+            self._launches.append(_Kept(launch, record, place, timeline, samples, overhead))
 
     def wants(self, launch: GpuLaunch) -> bool:
         """Whether `launch`, which starts or ends now, will be in the report."""
@@ -182,20 +193,25 @@ class Recorder:
         return place is not None and self._kernel in place.kernel.demangled
 
     def finish(
-        self, gpu: Gpu, kernels: Mapping[str, KernelInfo], accounts: Mapping[int, Account]
+        self,
+        gpu: Gpu,
+        kernels: Mapping[str, KernelInfo],
+        api: Sequence[ApiRecord],
+        accounts: Mapping[int, Account],
     ) -> list[Launch]:
-        """The report's launches. `kernels` is what is known of their compilation, by mangled name; `accounts` are
-        those of their time that were made, by launch index.
+        """The report's launches. `kernels` is what is known of their compilation, by mangled name; `api` the program's
+        calls; `accounts` are those of the launches' time that were made, by launch index.
         """
         found: list[Launch] = []
         for kept in self._launches:
-            launch = self._launch(gpu, kept)
+            overhead = with_call(kept.overhead, kept.record, api)
+            launch = structs.replace(self._launch(gpu, kept), overhead=overhead)
             account = accounts.get(launch.index)
             if account is not None:
                 launch = _accounted(launch, account, gpu)
             diagnoses = sanity.diagnose(launch, kernels.get(launch.mangled), gpu)
             found.append(structs.replace(launch, diagnoses=diagnoses))
-        return found
+        return diagnosed(found, self._overheads.diagnosis(gpu))
 
     def dataflow(self) -> list[FlowEdge]:
         """What the kept launches hand to one another; call once, when the program has ended."""
