@@ -81,7 +81,7 @@ def test_two_programs_at_once(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "runs", [10, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])]
+    "runs", [10, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.timeout(3600)])]
 )
 def test_many_runs_leave_nothing(program: Path, runs: int) -> None:
     descriptors = len(list(DESCRIPTORS.iterdir()))

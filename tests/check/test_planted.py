@@ -88,13 +88,14 @@ def test_threads_that_leave_early_are_not_missing(generation: int, tmp_path: Pat
     assert (checked.faults, checked.code) == ([], 0), checked.stderr
 
 
-def test_what_kernels_never_free(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["kept", "reset"])
+def test_what_kernels_never_free(kind: str, tmp_path: Path) -> None:
     options = ["--leak-check"]
-    checked = check(PLANTED / "fatal.cu", 89, tmp_path / "bad.json", "kept", "0", options=options)
+    checked = check(PLANTED / "fatal.cu", 89, tmp_path / "bad.json", kind, "0", options=options)
     leaks = [fault for fault in checked.faults if fault["kind"] == "device_leak"]
     assert [leak["size"] for leak in leaks] == [12] * 64
     assert "allocated by thread (63,0,0) in block (0,0,0) of launch 0" in checked.stderr.lower()
-    healthy = check(PLANTED / "fatal.cu", 89, tmp_path / "good.json", "kept", "0", "good", options=options)
+    healthy = check(PLANTED / "fatal.cu", 89, tmp_path / "good.json", kind, "0", "good", options=options)
     assert (healthy.faults, healthy.code) == ([], 0)
 
 

@@ -21,6 +21,7 @@ from warpath.toolchain.record import Build
 
 pytestmark = pytest.mark.oracle
 CONTAINERS = Path(__file__).resolve().parent.parent / "data" / "containers"
+PLANTED = Path(__file__).resolve().parent.parent / "check" / "planted"
 GENERATIONS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 every_generation = pytest.mark.parametrize("sm", GENERATIONS)
 NAMED = re.compile(r"^(R\d+,)?[$_]")  # an operand that cubin mode prints as a function's name
@@ -79,6 +80,28 @@ def test_line_table_equals_nvdisasm(sm: str, compiled: Callable[[str, str], Buil
         assert {row.line for row in rows} == {
             line for (where, _), (_, line) in expected.items() if where == kernel.section
         }
+
+
+@pytest.mark.parametrize("sm", ["sm_75", "sm_89", "sm_120"])
+def test_inlined_calls_equal_nvdisasm(sm: str, tools: Tools, tmp_path: Path) -> None:
+    source, path = PLANTED / "hangs.cu", tmp_path / "hangs.cubin"
+    command = [tools.nvcc, "-cubin", "-lineinfo", "-std=c++17", f"-arch={sm}", source, "-o", path]
+    subprocess.run(command, check=True, capture_output=True)
+    expected: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    section, chain, fresh = "", list[tuple[str, int]](), True
+    for text in run_tool([tools.nvdisasm, "-gi", "-c", path]).splitlines():
+        if match := re.match(r"\s*\.section\s+(\.text\.[^,\s]+)", text):
+            section = match[1]
+        elif match := re.match(r'\s*//## File "([^"]+)", line (\d+)', text):
+            chain, fresh = [*([] if fresh else chain), (match[1], int(match[2]))], False
+        elif match := re.match(r"\s*/\*([0-9a-f]{4,})\*/", text):
+            expected[section, int(match[1], 16)], fresh = chain, True
+    cubin = Cubin(path.read_bytes())
+    sections = {kernel.section for kernel in cubin.kernels.values()}
+    rows = [(section, row) for section in sections for row in cubin.line_table(section)]
+    assert any(len(row.inlined) > 1 for _, row in rows)
+    for section, row in rows:
+        assert [(row.file, row.line), *row.inlined] == expected[section, row.pc]
 
 
 @pytest.mark.parametrize("sm", ["sm_89", "sm_120"])

@@ -175,6 +175,26 @@ def test_line_program_errors_name_the_place() -> None:
         line_rows(bytes.fromhex("ff0000000300"), "x")
 
 
+def line_program(*operations: str) -> bytes:
+    """A unit of version 2 with the file a.cu, and these operations."""
+    tables = bytes.fromhex("01 01 fb 0e 0a 000101010100000001 00") + b"a.cu" + bytes(5)
+    program = bytes.fromhex("00 09 02 0000000000000000" + " ".join(operations))
+    unit = (2).to_bytes(2, "little") + len(tables).to_bytes(4, "little") + tables + program
+    return len(unit).to_bytes(4, "little") + unit
+
+
+def test_rows_say_where_they_were_inlined() -> None:
+    copy, next_line, inlined = "01", "03 01", "00 03 90 0{} 00"
+    data = line_program(copy, next_line, inlined.format(1), copy, next_line, inlined.format(2), copy)
+    assert [(row.line, row.inlined) for _, row in line_rows(data)] == [
+        (1, ()),
+        (2, (("a.cu", 1),)),
+        (3, (("a.cu", 2), ("a.cu", 1))),
+    ]
+    with pytest.raises(FormatError, match="inlined at row 3 of 1"):
+        line_rows(line_program(copy, inlined.format(3), copy))
+
+
 def test_every_section_type_of_the_newest_cubin_has_a_name() -> None:
     elf = Elf((CONTAINERS / "tour.sm_120.cubin").read_bytes())
     unnamed = {section.name for section in elf.sections if section.type.startswith("0x")}

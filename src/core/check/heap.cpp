@@ -7,7 +7,18 @@ constexpr u64 kGap = 64;  // bytes behind a block that belong to nobody
 
 }  // namespace
 
+// A context that is reset begins with an empty heap.
+void HeapWatch::keep_up() {
+  if (heap_number_ == memory_.heap_number()) return;
+  lost_ = live();
+  heap_number_ = memory_.heap_number();
+  blocks_.clear();
+  freed_.clear();
+  last_ = nullptr;
+}
+
 u64 HeapWatch::allocate(u64 size, const HeapSite& site) {
+  keep_up();
   if (size == 0) return 0;
   u64 base = memory_.heap_alloc(size + kGap);
   while (base == 0 && !freed_.empty()) {
@@ -28,6 +39,7 @@ void HeapWatch::reuse_one() {
 }
 
 HeapFree HeapWatch::release(u64 address, const HeapSite& site) {
+  keep_up();
   const auto found = blocks_.find(address);
   if (found == blocks_.end()) return HeapFree::NotABlock;
   if (found->second.freed) return HeapFree::Twice;
@@ -38,6 +50,7 @@ HeapFree HeapWatch::release(u64 address, const HeapSite& site) {
 
 bool HeapWatch::is_outside(u64 address, u32 size) {
   if (!memory_.in_heap(address)) return false;
+  keep_up();
   const auto inside = [&](const HeapBlock& block) {
     return address >= block.base && address + size <= block.base + block.size && !block.freed;
   };
@@ -53,7 +66,7 @@ const HeapBlock* HeapWatch::nearest(u64 address) const {
 }
 
 std::vector<HeapBlock> HeapWatch::live() const {
-  std::vector<HeapBlock> out;
+  std::vector<HeapBlock> out = lost_;
   for (const auto& [base, block] : blocks_) {
     if (!block.freed) out.push_back(block);
   }

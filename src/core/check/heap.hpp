@@ -1,6 +1,7 @@
 // The blocks of device-side malloc(): bounds, use after free, wrong frees, leaks.
 #pragma once
 
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -41,15 +42,19 @@ class HeapWatch {
   bool is_outside(u64 address, u32 size);
   // The block that holds `address`, or the one closest below it, else above; null when there was none.
   const HeapBlock* nearest(u64 address) const;
+  // Those that nobody has freed, also of heaps that are gone.
   std::vector<HeapBlock> live() const;
 
  private:
   void reuse_one();
+  void keep_up();
 
   Memory& memory_;
   std::map<u64, HeapBlock> blocks_;  // live and freed, by base
   std::deque<u64> freed_;            // those that the heap has not got back, oldest first
   const HeapBlock* last_ = nullptr;
+  u64 heap_number_ = 0;
+  std::vector<HeapBlock> lost_;  // what lived when its heap went
 };
 
 }  // namespace warpath

@@ -181,6 +181,7 @@ void Memory::set_heap(u64 base, u64 size) {
   checked(base, size);
   heap_base_ = base;
   heap_size_ = size;
+  ++heap_number_;
   heap_blocks_.clear();
 }
 

@@ -67,6 +67,9 @@ class Memory {
   // The device-side malloc heap: part of a live allocation. Blocks are 16-byte aligned, first fit.
   void set_heap(u64 base, u64 size);
   bool has_heap() const { return heap_size_ != 0; }
+  u64 heap_number() const {
+    return heap_number_;
+  }  // counts set_heap(): a context that is reset has a new one
   bool in_heap(u64 address) const { return address - heap_base_ < heap_size_; }
   u64 heap_alloc(u64 size);     // 0 when full
   bool heap_free(u64 address);  // false when not a live block
@@ -89,6 +92,7 @@ class Memory {
   std::map<u64, Allocation> live_;
   u64 heap_base_ = 0;
   u64 heap_size_ = 0;
+  u64 heap_number_ = 0;
   std::map<u64, u64> heap_blocks_;  // base -> size
   std::mutex heap_mutex_;
 };

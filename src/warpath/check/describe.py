@@ -83,6 +83,7 @@ class Describer:
             block=list(record.get("block", ())),
             thread=list(record.get("thread", ())),
             access=str(record.get("access", "")),
+            inlined=[_source(*call) for call in place.inlined] if place else [],
         )
 
     def kernel(self, launch: Launch) -> str:
@@ -97,9 +98,9 @@ class Describer:
     # Accesses
 
     def where(self, launch: Launch, pc: int) -> str:
-        """`file.cu:12`, or nothing when the program has no line table."""
+        """`file.cu:12`, or `header.hpp:202 < file.cu:12` when it was inlined there; "" without a line table."""
         spot = self.spot(launch, {"pc": pc})
-        return f"{spot.file.rsplit('/', 1)[-1]}:{spot.line}" if spot.line else ""
+        return " < ".join([_source(spot.file, spot.line), *spot.inlined]) if spot.line else ""
 
     def owner(self, va: int) -> str:
         """What lies at an address of global memory: `locks+0x4`, or a byte of an allocation; "" when unknown."""
@@ -345,6 +346,10 @@ class Describer:
             site=spot,
             **more,
         )
+
+
+def _source(file: str, line: int) -> str:
+    return f"{file.rsplit('/', 1)[-1]}:{line}"
 
 
 def _relation(record: Record, address: int, size: int) -> str:

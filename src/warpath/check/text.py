@@ -21,6 +21,8 @@ def render(finding: Fault) -> str:
     ours = [f"kernel {finding.kernel}, launch {finding.launch}"] if finding.kernel else []
     if spot is not None and spot.sass:
         ours.append(f"{spot.sass}" + (f"    ({spot.file}:{spot.line})" if spot.line else ""))
+    if spot is not None and spot.inlined:
+        ours.append(f"inlined at {', '.join(spot.inlined)}")
     if finding.count > 1 and finding.tool != "racecheck":
         ours.append(f"seen {finding.count:,} times; this is the first")
     ours += [note for note in finding.notes if note]

@@ -49,7 +49,8 @@ def program_cubins(path: Path, gpu: Gpu, called: str = "") -> Iterator[Cubin]:
 def listing(cubin: Cubin, kernel: Kernel) -> Listing:
     """A kernel's unrelocated code joined with text, control words and source lines; trailing padding left out."""
     text = disassemble(kernel.code, cubin.sm)
-    return Listing.build(kernel.code, text, cubin.line_table(kernel.section)).without_padding()
+    lines = [(row.pc, row.file, row.line) for row in cubin.line_table(kernel.section)]
+    return Listing.build(kernel.code, text, lines).without_padding()
 
 
 def _members(bins: list[fatbin.Fatbin], path: Path, gpu: Gpu) -> Iterator[Cubin]:

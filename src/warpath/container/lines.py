@@ -11,11 +11,14 @@ _MAX_ROWS = 4_000_000
 
 
 class Row(NamedTuple):
-    """From byte `pc` of the code section on, the source is `line` of `file`."""
+    """From byte `pc` of the code section on, the source is `line` of `file`; `inlined` are the places (file, line) of
+    the calls that brought it there, the innermost first.
+    """
 
     pc: int
     file: str
     line: int
+    inlined: tuple[tuple[str, int], ...] = ()
 
 
 class Cursor:
@@ -115,13 +118,22 @@ def _header(unit: Cursor) -> _Header:
 
 
 def _run(unit: Cursor, header: _Header, rows: list[tuple[int, Row]]) -> None:
-    """Execute the line program; NVIDIA's opcodes 0x90 (inlined call) and 0x91 (function) are passed over."""
+    """Execute the line program. NVIDIA's opcode 0x90 says that what follows was inlined at a row of the sequence, by
+    its number from 1 (0: not inlined); 0x91 (function) is passed over.
+    """
     origin, pc, file, line = 0, 0, 1, 1
+    began, caller = len(rows), 0
 
     def emit() -> None:
         if len(rows) >= _MAX_ROWS:
             raise FormatError(f"{unit.where}: more than {_MAX_ROWS} rows")
-        rows.append((origin, Row(pc, header.files[file] if file < len(header.files) else "", line)))
+        inlined: tuple[tuple[str, int], ...] = ()
+        if caller:
+            if caller > len(rows) - began:
+                raise FormatError(f"{unit.where}: inlined at row {caller} of {len(rows) - began}")
+            call = rows[began + caller - 1][1]
+            inlined = ((call.file, call.line), *call.inlined)
+        rows.append((origin, Row(pc, header.files[file] if file < len(header.files) else "", line, inlined)))
 
     while unit.at < unit.end:
         opcode = unit.uint(1)
@@ -138,8 +150,11 @@ def _run(unit: Cursor, header: _Header, rows: list[tuple[int, Row]]) -> None:
             kind = unit.uint(1) if size else 0
             if kind == 1:
                 origin, pc, file, line = 0, 0, 1, 1
+                began, caller = len(rows), 0
             elif kind == 2:
                 origin, pc = unit.at, unit.uint(size - 1)
+            elif kind == 0x90:
+                caller = unit.leb()
             if end > unit.end:
                 raise FormatError(f"{unit.where}: extended opcode at {unit.at:#x} is cut off")
             unit.at = end

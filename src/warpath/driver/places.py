@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from warpath.container.demangle import demangle
+from warpath.container.lines import Row
 from warpath.driver.module import Module
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A spot in loaded code. `offset` is in bytes from the function's start; `line` is 0 when it is not known."""
+    """A spot in loaded code. `offset` is in bytes from the function's start; `line` is 0 when it is not known;
+    `inlined` are the places (file, line) of the calls that were inlined there, the innermost first.
+    """
 
     module: int
     function: str
@@ -19,6 +22,7 @@ class Place:
     offset: int
     file: str = ""
     line: int = 0
+    inlined: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         where = f" ({self.file}:{self.line})" if self.line else ""
@@ -44,6 +48,7 @@ def _locate_in(module: Module, va: int) -> Place | None:
         if start <= va < start + function.size:
             offset = va - image.address(function.section, 0)
             rows = [row for row in cubin.line_table(function.section) if row.pc <= offset]
-            file, line = (rows[-1].file, rows[-1].line) if rows else ("", 0)
-            return Place(module.index, function.name, demangle(function.name), va - start, file, line)
+            _, file, line, inlined = rows[-1] if rows else Row(0, "", 0)
+            name = demangle(function.name)
+            return Place(module.index, function.name, name, va - start, file, line, inlined)
     return None

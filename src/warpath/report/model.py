@@ -383,6 +383,7 @@ class FaultSite(msgspec.Struct, frozen=True, kw_only=True):
     block: list[int]
     thread: list[int]
     access: str
+    inlined: list[str] = []  # `file.cu:12` of the calls that were inlined there, the innermost first
 
     @property
     def where(self) -> str:

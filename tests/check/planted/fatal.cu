@@ -68,7 +68,13 @@ template <bool kBad> int run(const char* kind, const char* width) {
   else if (!strcmp(kind, "double_free")) double_free<int, kBad><<<1, kThreads>>>(out);
   else if (!strcmp(kind, "invalid_free")) invalid_free<int, kBad><<<1, kThreads>>>(out);
   else if (!strcmp(kind, "kept")) kept<int, kBad><<<1, kThreads>>>(out);
-  else return 2;
+  else if (!strcmp(kind, "reset")) {  // the heap begins anew
+    kept<int, kBad><<<1, kThreads>>>(out);
+    check(cudaDeviceReset(), "reset");
+    out = device<int>(kThreads);
+    bytes = device<char>(32 * kThreads);
+    double_free<int, false><<<1, kThreads>>>(out);
+  } else return 2;
   wait(kind);
   cudaFree(out);
   cudaFree(bytes);
