@@ -1,31 +1,35 @@
-// A stream of 16 MB, read once, perfectly laid out. Teaches that DRAM does not reach its paper bandwidth: it refreshes.
+// A copy while L2 is full of what was written before. Teaches that DRAM loses time between reads and writes.
 #include <cstdio>
 #include <vector>
 
 #include <cuda_runtime.h>
 
-constexpr int kBlocks = 1024, kThreads = 256, kEach = 4;
-constexpr int kVectors = kBlocks * kThreads * kEach;
+constexpr int kBlocks = 1024, kThreads = 256, kVectors = kBlocks * kThreads;
+constexpr size_t kScratch = 64 << 20;  // more than fits into L2
 
-__global__ void stream(const int4 *in, int *out) {
-  int sum = 0;
-  for (int i = 0; i < kEach; i++) {
-    const int4 v = in[(i * kBlocks + blockIdx.x) * kThreads + threadIdx.x];
-    sum += v.x + v.y + v.z + v.w;
-  }
-  out[blockIdx.x * kThreads + threadIdx.x] = sum;
+__global__ void produce(int4 *out) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  out[i] = make_int4(i, 1, 2, 3);
+}
+
+__global__ void copy(const int4 *in, int4 *out) {
+  const int i = blockIdx.x * kThreads + threadIdx.x;
+  out[i] = in[i];
 }
 
 int main() {
-  std::vector<int> in(kVectors * 4, 1), got(kBlocks * kThreads);
-  int4 *d_in;
-  int *d_out, bad = 0;
-  cudaMalloc(&d_in, in.size() * sizeof(int));
-  cudaMalloc(&d_out, got.size() * sizeof(int));
-  cudaMemcpy(d_in, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice);
-  stream<<<kBlocks, kThreads>>>(d_in, d_out);
-  cudaMemcpy(got.data(), d_out, got.size() * sizeof(int), cudaMemcpyDeviceToHost);
-  for (int sum : got) bad += sum != 4 * kEach;
+  int4 *in, *out;
+  void *scratch;
+  cudaMalloc(&in, kVectors * sizeof(int4));
+  cudaMalloc(&out, kVectors * sizeof(int4));
+  cudaMalloc(&scratch, kScratch);
+  produce<<<kBlocks, kThreads>>>(in);
+  cudaMemset(scratch, 0, kScratch);  // pushes `in` out of L2; from now on each line written sends an older one to DRAM
+  copy<<<kBlocks, kThreads>>>(in, out);
+  std::vector<int4> got(kVectors);
+  cudaMemcpy(got.data(), out, kVectors * sizeof(int4), cudaMemcpyDeviceToHost);
+  int bad = 0;
+  for (int i = 0; i < kVectors; i++) bad += got[i].x != i || got[i].w != 3;
   printf("bad=%d %s\n", bad, bad ? "FAIL" : "PASS");
   return bad != 0;
 }

@@ -1,28 +1,31 @@
-// FFMA on three registers that differ each time. Teaches that two register banks cannot serve three operands at once.
+// DFMA on three register pairs, none used twice in a row. Teaches that two register banks give two operands a cycle.
+#include <cmath>
 #include <cstdio>
 
 #include <cuda_runtime.h>
 
-constexpr int kThreads = 1024, kTimes = 32, kWide = 16;
-__device__ float out[kThreads];
+constexpr int kThreads = 512, kTimes = 128, kWide = 8;
+__device__ double out[kThreads];
 
-__global__ void products(float first) {
-  float a[kWide], b[kWide], sum[kWide];
-  for (int k = 0; k < kWide; k++) a[k] = first + k, b[k] = a[k] + threadIdx.x % 2, sum[k] = 0;
+__host__ __device__ double steps(double first, int thread) {
+  double x[kWide], a[kWide], b[kWide], sum = 0;
+  float y[kWide];
+  for (int k = 0; k < kWide; k++) x[k] = y[k] = thread, a[k] = first + k * 0.125, b[k] = first + k + 1;
+#pragma unroll 4
   for (int i = 0; i < kTimes; i++)
-    for (int k = 0; k < kWide; k++) sum[k] = a[k] * b[k] + sum[k];
-  float all = 0;
-  for (int k = 0; k < kWide; k++) all += sum[k];
-  out[threadIdx.x] = all;
+    for (int k = 0; k < kWide; k++) x[k] = fma(x[k], a[k], b[k]), y[k] = fmaf(y[k], 0.5f, 1.0f);
+  for (int k = 0; k < kWide; k++) sum += x[k] + y[k];
+  return sum;
 }
 
+__global__ void horner(double first) { out[threadIdx.x] = steps(first, threadIdx.x); }
+
 int main() {
-  products<<<1, kThreads>>>(1.0f);
-  float got[kThreads], want[2] = {};
-  for (int k = 1; k <= kWide; k++) want[0] += kTimes * k * k, want[1] += kTimes * k * (k + 1);
+  horner<<<1, kThreads>>>(0.25);
+  double got[kThreads];
   cudaMemcpyFromSymbol(got, out, sizeof got);
   int bad = 0;
-  for (int i = 0; i < kThreads; i++) bad += got[i] != want[i % 2];
+  for (int i = 0; i < kThreads; i++) bad += got[i] != steps(0.25, i);
   printf("bad=%d %s\n", bad, bad ? "FAIL" : "PASS");
   return bad != 0;
 }

@@ -1,30 +1,36 @@
-// 8 MB that the launch before has read. Teaches what it is worth to find one's input in L2.
+// One kernel writes 8 MB, the next reads them. Teaches what it is worth to find one's input in L2.
 #include <cstdio>
 #include <vector>
 
 #include <cuda_runtime.h>
 
-constexpr int kBlocks = 512, kThreads = 256, kEach = 4;
+constexpr int kBlocks = 512, kThreads = 256, kEach = 4, kAll = kBlocks * kThreads;
 
-__global__ void sums(const int4 *in, int *out) {
+__global__ void produce(int4 *data) {
+  for (int i = blockIdx.x * kThreads + threadIdx.x; i < kEach * kAll; i += kAll) data[i] = make_int4(i, 1, 2, 3);
+}
+
+__global__ void consume(const int4 *data, int *sums) {
+  const int first = blockIdx.x * kThreads + threadIdx.x;
   int sum = 0;
+#pragma unroll
   for (int i = 0; i < kEach; i++) {
-    const int4 v = in[(i * kBlocks + blockIdx.x) * kThreads + threadIdx.x];
+    const int4 v = data[i * kAll + first];
     sum += v.x + v.y + v.z + v.w;
   }
-  out[blockIdx.x * kThreads + threadIdx.x] = sum;
+  sums[first] = sum;
 }
 
 int main() {
-  std::vector<int> in(kBlocks * kThreads * kEach * 4, 1), got(kBlocks * kThreads);
-  int4 *d_in;
-  int *d_out, bad = 0;
-  cudaMalloc(&d_in, in.size() * sizeof(int));
-  cudaMalloc(&d_out, got.size() * sizeof(int));
-  cudaMemcpy(d_in, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice);
-  for (int i = 0; i < 2; i++) sums<<<kBlocks, kThreads>>>(d_in, d_out);
-  cudaMemcpy(got.data(), d_out, got.size() * sizeof(int), cudaMemcpyDeviceToHost);
-  for (int sum : got) bad += sum != 4 * kEach;
+  int4 *data;
+  int *sums, bad = 0;
+  cudaMalloc(&data, kEach * kAll * sizeof(int4));
+  cudaMalloc(&sums, kAll * sizeof(int));
+  produce<<<kBlocks, kThreads>>>(data);
+  consume<<<kBlocks, kThreads>>>(data, sums);
+  std::vector<int> got(kAll);
+  cudaMemcpy(got.data(), sums, kAll * sizeof(int), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < kAll; i++) bad += got[i] != 4 * (i + 6) + 6 * kAll;
   printf("bad=%d %s\n", bad, bad ? "FAIL" : "PASS");
   return bad != 0;
 }
