@@ -37,8 +37,11 @@ TERMS = ROOT / "examples" / "account"
 GUIDE = ROOT / "docs" / "reading-the-account.md"
 DOCUMENTS = (GUIDE, ROOT / "README.md", ROOT / "README.zh-CN.md")
 
-_QUOTE = re.compile(r"(?<=^```\n)\$ warpath (explain .*--section.*)\n((?:(?!```).*\n)*)(?=```$)", re.MULTILINE)
+_QUOTE = re.compile(
+    r"(?<=^```\n)\$ warpath (explain .*--section.*)\n((?:(?!```).*\n)*)(?=```$)", re.MULTILINE
+)
 _DURATION = re.compile(r"= +\d+\.\d{3} us duration")
+_WRAPPED = " " * 20  # begins a line that continues a row
 _AMOUNT = re.compile(r" *[+=-] *\d+\.\d{3} us | *\d+\.\d{3} us floor")
 
 
@@ -92,7 +95,12 @@ def printed(quote: Quote, output: str) -> str:
 def _until_duration(lines: list[str]) -> list[str]:
     """Up to the last row of a ledger; all of it when there is none."""
     ends = [i for i, line in enumerate(lines) if _DURATION.search(line)]
-    return lines[: ends[-1] + 1] if ends else lines
+    if not ends:
+        return lines
+    wrapped = next(
+        (i for i in range(ends[-1] + 1, len(lines)) if not lines[i].startswith(_WRAPPED)), len(lines)
+    )
+    return lines[:wrapped]
 
 
 def _rows(lines: list[str]) -> Iterator[list[str]]:
@@ -103,7 +111,7 @@ def _rows(lines: list[str]) -> Iterator[list[str]]:
             if row:
                 yield row
             row = [line]
-        elif row and line.startswith(" " * 20):
+        elif row and line.startswith(_WRAPPED):
             row.append(line)
         elif row:
             yield row
