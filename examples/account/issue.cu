@@ -1,5 +1,4 @@
-// DFMA on three register pairs, none used twice in a row. Teaches that two register banks give two operands a cycle.
-#include <cmath>
+// DFMA on three register pairs, and FFMA beside it. Teaches that registers of one bank are read one after another.
 #include <cstdio>
 
 #include <cuda_runtime.h>

@@ -1,12 +1,12 @@
 // Each thread sums a row of a matrix, so that a warp reads 32 rows at once. Teaches what a sector a lane costs.
 #include <cstdio>
-#include <vector>
 
 #include <cuda_runtime.h>
 
 constexpr int kRows = 1 << 14, kColumns = 32;
+__device__ int in[kRows * kColumns], out[kRows];
 
-__global__ void row_sums(const int *in, int *out) {
+__global__ void row_sums() {
   const int row = blockIdx.x * blockDim.x + threadIdx.x;
   int sum = 0;
   for (int i = 0; i < kColumns; i++) sum += __ldcg(&in[row * kColumns + i]);  // past L1, which would hide it
@@ -14,17 +14,15 @@ __global__ void row_sums(const int *in, int *out) {
 }
 
 int main() {
-  std::vector<int> in(kRows * kColumns), got(kRows);
-  for (int i = 0; i < kRows * kColumns; i++) in[i] = i % 7;
-  int *d_in, *d_out, bad = 0;
-  cudaMalloc(&d_in, in.size() * sizeof(int));
-  cudaMalloc(&d_out, got.size() * sizeof(int));
-  cudaMemcpy(d_in, in.data(), in.size() * sizeof(int), cudaMemcpyHostToDevice);
-  row_sums<<<kRows / 128, 128>>>(d_in, d_out);
-  cudaMemcpy(got.data(), d_out, got.size() * sizeof(int), cudaMemcpyDeviceToHost);
+  static int values[kRows * kColumns], got[kRows];
+  for (int i = 0; i < kRows * kColumns; i++) values[i] = i % 7;
+  cudaMemcpyToSymbol(in, values, sizeof values);
+  row_sums<<<kRows / 128, 128>>>();
+  cudaMemcpyFromSymbol(got, out, sizeof got);
+  int bad = 0;
   for (int row = 0; row < kRows; row++) {
     int want = 0;
-    for (int i = 0; i < kColumns; i++) want += in[row * kColumns + i];
+    for (int i = 0; i < kColumns; i++) want += values[row * kColumns + i];
     bad += got[row] != want;
   }
   printf("bad=%d %s\n", bad, bad ? "FAIL" : "PASS");

@@ -34,6 +34,9 @@ def test_the_term_is_large_and_its_row_is_quoted(term: str) -> None:
     launch = report.launches[-1]
     ledger = {row.term: row.ns for row in launch.ledger}
     assert sum(ledger.values()) == launch.duration_ns
+    assert list(ledger) == [key for key in ("floor", *STATED) if key in ledger], (
+        "the order that the guide gives"
+    )
     share = 100 * abs(ledger[term]) / launch.duration_ns
     assert share >= STATED[term][1]
     assert quote.text == printed(quote, output), "python -m tests.account_kit --write renews it"
