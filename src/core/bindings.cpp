@@ -222,6 +222,23 @@ std::vector<u64> sm_blocks(const Grid& grid) {
   return blocks;
 }
 
+// Touched global memory: distinct sectors and bytes, and [start, end) pairs as packed u64, rounded to
+// `granule`.
+nb::dict footprint(const Footprint& touched) {
+  constexpr std::size_t kMostRanges = 8192;
+  nb::dict row;
+  u64 granule = 0;
+  const std::vector<Footprint::Range> ranges = touched.ranges(kMostRanges, granule);
+  std::vector<u64> bounds;
+  bounds.reserve(2 * ranges.size());
+  for (const auto& [start, end] : ranges) bounds.insert(bounds.end(), {start, end});
+  row["sectors"] = touched.sectors();
+  row["bytes"] = touched.bytes();
+  row["granule"] = granule;
+  row["ranges"] = nb::bytes(reinterpret_cast<const char*>(bounds.data()), bounds.size() * sizeof(u64));
+  return row;
+}
+
 nb::dict counters(const Grid& grid) {
   const auto counts = grid.counts();
   nb::dict row;
@@ -238,14 +255,18 @@ nb::dict counters(const Grid& grid) {
   row["executed"] = column(counts, &InstrCount::executed);
   row["threads"] = column(counts, &InstrCount::threads);
   row["threads_on"] = column(counts, &InstrCount::threads_on);
-  if (grid.spec().count) row["load_footprint_sectors"] = grid.loaded_sectors();
   const auto memory = grid.memory_counts();
   if (memory.empty()) return row;
+  nb::dict loads = footprint(grid.footprint(&Worker::loaded));
+  row["load_footprint_sectors"] = loads["sectors"];
+  row["loads"] = loads;
+  row["stores"] = footprint(grid.footprint(&Worker::stored));
   row["requests"] = column(memory, &MemoryCount::requests);
   row["sectors"] = column(memory, &MemoryCount::sectors);
   row["lines"] = column(memory, &MemoryCount::lines);
   row["wavefronts"] = column(memory, &MemoryCount::wavefronts);
   row["conflicts"] = column(memory, &MemoryCount::conflicts);
+  row["words"] = column(counts, &InstrCount::words);
   return row;
 }
 

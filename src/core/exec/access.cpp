@@ -50,19 +50,32 @@ u8* translate_lanes(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind
   return nullptr;
 }
 
-// Distinct values of address >> shift among the lanes, each lane touching `bytes`.
-u32 distinct(const Access& access, u32 shift) {
+// Distinct values of address >> shift among the lanes of `mask`.
+u32 distinct(const Access& access, u32 mask, u32 shift) {
   std::array<u64, kLanes> seen;
   u32 count = 0;
-  for_lanes(access.mask, [&](u32 lane) {
+  for_lanes(mask, [&](u32 lane) {
     const u64 block = access.address[lane] >> shift;
     if (std::find(seen.begin(), seen.begin() + count, block) == seen.begin() + count) seen[count++] = block;
   });
   return count;
 }
 
+// The common cases of a group of lanes: all at one address, or one after another over at most 32 words.
+bool one_pass(const Access& access, u32 lanes) {
+  if ((access.mask & lanes) != lanes) return false;
+  const u32 first = lowest_lane(lanes);
+  u64 spread = 0, gaps = 0;
+  for_lanes(lanes, [&](u32 lane) {
+    spread |= access.address[lane] ^ access.address[first];
+    gaps |= access.address[lane] - access.address[first] - u64{lane - first} * access.width;
+  });
+  return spread == 0 || gaps == 0;
+}
+
 // Shared memory passes of one group of lanes: the most distinct words that fall into one of the 32 banks.
 u32 bank_passes(const Access& access, u32 lanes) {
+  if (one_pass(access, lanes)) return 1;
   std::array<std::array<u64, kLanes>, kLanes> words;
   std::array<u32, kLanes> depth{};
   for_lanes(access.mask & lanes, [&](u32 lane) {
@@ -75,13 +88,23 @@ u32 bank_passes(const Access& access, u32 lanes) {
   return *std::max_element(depth.begin(), depth.end());
 }
 
+// Local memory stands word by word, lane beside lane: a line holds one word of all lanes, a sector of eight.
+[[gnu::noinline]] void count_local(const Access& access, MemoryCount& count) {
+  const u32 words = std::max<u32>(access.width / 4, 1);
+  const u32 shift = static_cast<u32>(std::countr_zero(words)) + 2;
+  count.lines += words * distinct(access, access.mask, shift);
+  for (u32 lanes = 0xff; lanes != 0; lanes <<= 8)
+    count.sectors += words * distinct(access, access.mask & lanes, shift);
+}
+
 void count_access(Worker& worker, const Instr& in) {
   const Access& access = worker.access;
   MemoryCount& count = worker.memory_counts[in.index];
   ++count.requests;
+  if (access.space == Space::Local) return count_local(access, count);
   if (access.space != Space::Shared) {
-    count.sectors += distinct(access, 5);
-    count.lines += distinct(access, 7);
+    count.sectors += distinct(access, access.mask, 5);
+    count.lines += distinct(access, access.mask, 7);
     return;
   }
   // 64-bit lanes go in two halves, 128-bit lanes in four quarters.
@@ -96,6 +119,11 @@ void count_access(Worker& worker, const Instr& in) {
   }
   count.wavefronts += passes;
   count.conflicts += passes - least;
+}
+
+// What is counted in a timed run too, whose memory system counts the rest itself.
+[[gnu::noinline]] void count_words(Worker& worker, const Instr& in) {
+  worker.counts[in.index].words += distinct(worker.access, worker.access.mask, 2);
 }
 
 void begin_record(Worker& worker, Space space, u32 mask, u32 bytes, AccessKind access) {
@@ -234,9 +262,11 @@ void observe_wide(Worker& worker, const Instr& in, Space space, u32 mask, u32 by
                   const Row64& address) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(address.v, kLanes, worker.access.address);
-  if (worker.keep_loaded && space == Space::Global && access != AccessKind::Write) {
-    for_lanes(mask, [&](u32 lane) { worker.loaded.mark(address.v[lane]); });
+  if (worker.keep_footprints && space == Space::Global) {
+    if (access != AccessKind::Write) worker.loaded.mark(address.v, mask, bytes);
+    if (access != AccessKind::Read) worker.stored.mark(address.v, mask, bytes);
   }
+  if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, address);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }
@@ -245,6 +275,7 @@ void observe_narrow(Worker& worker, const Instr& in, Space space, u32 mask, u32 
                     const Row& offset) {
   begin_record(worker, space, mask, bytes, access);
   std::copy_n(offset.v, kLanes, worker.access.address);
+  if (worker.keep_footprints && access == AccessKind::Atomic) count_words(worker, in);
   if (worker.checker != nullptr) worker.checker->access(in, space, mask, bytes, access, offset);
   if (!worker.memory_counts.empty()) count_access(worker, in);
 }

@@ -18,6 +18,7 @@ struct InstrCount {
   u64 executed = 0;    // warp instructions
   u64 threads = 0;     // lanes of the running group
   u64 threads_on = 0;  // lanes whose guard was true
+  u64 words = 0;       // atomics, when counting: distinct words, summed over requests
 };
 
 struct MemoryCount {
@@ -53,8 +54,8 @@ struct Worker {
   Memory* memory = nullptr;
   std::vector<InstrCount> counts;          // by instruction index
   std::vector<MemoryCount> memory_counts;  // empty unless counting was asked for
-  Footprint loaded;                        // sectors that loads touched, when keep_loaded
-  bool keep_loaded = false;
+  Footprint loaded, stored;  // global memory that was touched, when keep_footprints; atomics do both
+  bool keep_footprints = false;
   std::vector<AccessSlot> slots;  // by instruction index
   Access access;
   Checker* checker = nullptr;  // who watches; null: nobody

@@ -65,7 +65,7 @@ void Grid::make_runners(u32 threads) {
     worker.memory = &memory_;
     worker.counts.resize(program_.size() + 1);
     if (spec_.count) worker.memory_counts.resize(program_.size() + 1);
-    worker.keep_loaded = spec_.count;
+    worker.keep_footprints = spec_.count;
     worker.slots.resize(program_.size() + 1);
     worker.checker = spec_.checker;
     worker.observe = spec_.count || (spec_.checker != nullptr && spec_.checker->looks_at_accesses());
@@ -226,15 +226,16 @@ std::vector<InstrCount> Grid::counts() const {
       sum[i].executed += runner->worker.counts[i].executed;
       sum[i].threads += runner->worker.counts[i].threads;
       sum[i].threads_on += runner->worker.counts[i].threads_on;
+      sum[i].words += runner->worker.counts[i].words;
     }
   }
   return sum;
 }
 
-u64 Grid::loaded_sectors() const {
+Footprint Grid::footprint(Footprint Worker::* kind) const {
   Footprint all;
-  for (const auto& runner : runners_) all.merge(runner->worker.loaded);
-  return all.sectors();
+  for (const auto& runner : runners_) all.merge(runner->worker.*kind);
+  return all;
 }
 
 std::vector<MemoryCount> Grid::memory_counts() const {

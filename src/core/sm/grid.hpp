@@ -81,7 +81,8 @@ class Grid {
   const std::optional<Fault>& fault() const { return fault_; }
   std::vector<InstrCount> counts() const;
   std::vector<MemoryCount> memory_counts() const;
-  u64 loaded_sectors() const;  // distinct global sectors that loads and atomics touched, when counting
+  // Global memory that was touched, when counting: `kind` is &Worker::loaded or &Worker::stored.
+  Footprint footprint(Footprint Worker::* kind) const;
   std::vector<Note> notes() const;
   std::vector<GroupState> groups() const;
 

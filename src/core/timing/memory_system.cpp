@@ -141,7 +141,7 @@ void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
   channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
-  underway_.assign(std::size_t{params_.gpcs} * kUnderway, Underway{});
+  underway_.assign(std::size_t{params_.sms / params_.merging_sms + 1} * kUnderway, Underway{});
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
   counts_ = MemoryCounts{};
 }
@@ -196,19 +196,24 @@ L2Tags::Line* MemorySystem::allocate(u32 partition, u64 line, Cycle at) {
   return fresh;
 }
 
-// Brings the missing sectors of `line` into `target`; DRAM moves them in larger pieces.
-Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at) {
+// The sectors that DRAM moves together with `sectors`.
+u8 MemorySystem::pieces(u8 sectors) const {
   const u32 per_access = params_.dram_access_bytes / kSectorBytes;
-  u8 wanted = 0;
-  u32 accesses = 0;
+  u8 found = 0;
   for (u32 first = 0; first < kSectorsPerLine; first += per_access) {
     const u8 piece = static_cast<u8>(((1u << per_access) - 1) << first);
-    if ((sectors & ~target.valid & piece) == 0) continue;
-    wanted |= piece;
-    ++accesses;
+    if ((sectors & piece) != 0) found |= piece;
   }
-  wanted &= static_cast<u8>(~target.valid);
-  if (accesses == 0) return at;
+  return found;
+}
+
+// Brings the missing sectors of `line` into `target`; DRAM moves them in larger pieces.
+Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at) {
+  const u8 lacking = sectors & static_cast<u8>(~target.valid);
+  if (lacking == 0) return at;
+  const u8 moves = pieces(lacking);
+  const u32 accesses = count(moves) * kSectorBytes / params_.dram_access_bytes;
+  const u8 wanted = moves & static_cast<u8>(~target.valid);
   counts_.dram_read_bytes += count(wanted) * kSectorBytes;
   target.valid |= wanted;
   const u64 jitter = mix(line * 3 + 1) % (params_.dram_spread + 1);
@@ -217,7 +222,7 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
   return moved + params_.dram_latency + jitter;
 }
 
-// At the line's home slice: from L2 or DRAM, counting hits by sector when `counted`.
+// At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
 Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
   const Cycle done = book_slice(home.slice, at, count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
@@ -247,9 +252,10 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
       u8 home_hit = 0;
       done = read_home(request, home, done + params_.l2_fabric_latency / 2, home_hit) +
              params_.l2_fabric_latency / 2;
-      hit |= home_hit;
       if (copy == nullptr) copy = allocate(near, request.line, done);
-      copy->valid |= request.sectors;
+      hit |= home_hit;
+      const L2Tags::Line* source = partitions_[home.partition].find(request.line);
+      copy->valid |= request.sectors | (source != nullptr ? source->valid & pieces(request.sectors) : 0);
       copy->ready = base_ + done;
     } else {
       done = std::max(done, copy->ready - std::min(copy->ready, base_));
@@ -314,8 +320,27 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency;
 }
 
-MemorySystem::Underway& MemorySystem::underway(u32 gpc, u64 line) {
-  return underway_[std::size_t{gpc} * kUnderway + mix(line) % kUnderway];
+// When the data of a read or an atomic is back in the SM. A read of what a neighbouring SM has asked for
+// and not got yet goes no further: it is answered with the other's.
+Cycle MemorySystem::serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near,
+                                u64 way) {
+  const u32 bytes = count(request.sectors) * kSectorBytes;
+  counts_.reply_bytes += bytes;
+  Cycle sent = 0;
+  if (request.kind == RequestKind::Read) {
+    Underway& other = underway(request.sm / params_.merging_sms, request.line);
+    if (other.line == request.line && (request.sectors & ~other.sectors) == 0 && request.time < other.ready)
+      return reply_ports_[request.sm].book(other.ready, bytes);
+    sent = serve_read(request, home, arrives, near) + params_.reply_latency + way;
+    other = {request.line, request.sectors, sent};
+  } else {
+    sent = serve_write(request, home, arrives, near) + params_.reply_latency + way;
+  }
+  return std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
+}
+
+MemorySystem::Underway& MemorySystem::underway(u32 group, u64 line) {
+  return underway_[std::size_t{group} * kUnderway + mix(line) % kUnderway];
 }
 
 void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies,
@@ -334,12 +359,7 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
       const Cycle queued = params_.request_latency + way + params_.l2_queue_cycles;
       reply.time = std::max(request.time, done > queued ? done - queued : 0);
     } else {
-      const Cycle done = request.kind == RequestKind::Read ? serve_read(request, home, arrives, near)
-                                                           : serve_write(request, home, arrives, near);
-      const u32 bytes = count(request.sectors) * kSectorBytes;
-      const Cycle sent = done + params_.reply_latency + way;
-      counts_.reply_bytes += bytes;
-      reply.time = std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
+      reply.time = serve_reply(request, home, arrives, gpc, near, way);
     }
     replies[request.sm].push_back(reply);
   }

@@ -85,7 +85,7 @@ class MemorySystem {
   struct Place {
     u32 partition, slice, channel;
   };
-  // Reads of a GPC that are under way: another SM's read of the same sectors is answered with them.
+  // Reads of a group of SMs that are under way: another SM's read of the same sectors is answered with them.
   struct Underway {
     u64 line = ~u64{0};
     u8 sectors = 0;
@@ -99,10 +99,12 @@ class MemorySystem {
   void set_distances();
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
-  Underway& underway(u32 gpc, u64 line);
+  Cycle serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near, u64 way);
+  Underway& underway(u32 group, u64 line);
   u32 write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const;
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
+  u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
@@ -118,7 +120,7 @@ class MemorySystem {
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;
-  std::vector<Underway> underway_;  // by GPC and line, direct-mapped
+  std::vector<Underway> underway_;  // by group of SMs and line, direct-mapped
   std::vector<u8> distances_;       // by SM and slice, cycles each way
   MemoryCounts counts_;
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served

@@ -64,6 +64,7 @@ constexpr std::array kFields = {
     FIELD(store_sector_256),
     FIELD(store_line_256),
     FIELD(store_buffer_cycles),
+    FIELD(merging_sms),
     FIELD(request_latency),
     FIELD(reply_latency),
     FIELD(distance_spread),

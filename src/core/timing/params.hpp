@@ -56,7 +56,8 @@ struct TimingParams {
       membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, store_port_bytes = 0,
       store_sector_256 = 0, store_line_256 = 0, store_buffer_cycles = 0;
   // between SMs and L2
-  u32 request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;
+  u32 merging_sms = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
+      gpc_port_bytes = 0;
   // L2
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_sector_256 = 0,
       l2_write_sector_256 = 0, l2_partial_sector_256 = 0, l2_merging_sector_256 = 0, l2_merge_cycles = 0,

@@ -31,7 +31,8 @@ def floor(counters: Mapping[str, Any], gpu: Gpu) -> Floor:
     that reads back what it wrote itself, or finds its input in L2, needs less and can be faster than its floor.
     """
     loaded = int(counters.get("load_footprint_sectors", 0)) * SECTOR
-    stored = max(int(counters.get("store_footprint_sectors", 0)) * SECTOR - gpu.l2_bytes, 0)
+    written = int(counters.get("stores", {}).get("sectors", 0)) * SECTOR
+    stored = max(written - gpu.l2_bytes, 0)
     dram_ns = (loaded + stored) / gpu.dram_gbs
     instructions = int(counters.get("inst_executed", 0))
     slots = gpu.sms * gpu.sm.sub_partitions * gpu.clock_boost_mhz  # warp instructions per us

@@ -82,8 +82,16 @@ def _kernel(build: Build, cubin: Cubin, kernel: Kernel, text: ProgramText) -> Ke
         stack=kernel.frame_size,
         instructions=len(code),
         fused=dict(fused),
+        spill_stores=_spilled(build, kernel.name, "spill_stores"),
+        spill_loads=_spilled(build, kernel.name, "spill_loads"),
         ptx=ptx,
         ptx_left_out=left_out,
         stub=text.stub(kernel.name),
         calls=text.calls(kernel.demangled),
     )
+
+
+def _spilled(build: Build, mangled: str, kind: str) -> int | None:
+    """Bytes of spilling that ptxas reported; None when it was not asked about this kernel."""
+    amount = build.usage.get(mangled, {}).get(kind)
+    return amount if isinstance(amount, int) else None

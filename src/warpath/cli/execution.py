@@ -100,7 +100,7 @@ def execute(
         if path is not None:
             files.check_writable(path, what)
     target = resolve(args, gpu)
-    recorder = Recorder(args.kernel, args.launch_count, listing)
+    recorder = Recorder(args.kernel, args.launch_count, listing, gpu.dram_gbs)
     watch = watch or Watch(limits=limits(args))
     # A report costs more than a small launch: only when somebody reads it.
     reported = count or wants_report(args)
@@ -157,7 +157,12 @@ def execute(
         compile=compiled,
         api=api_calls(machine.session.api, machine.session.runtime.started_ns) if reported else [],
         copies=recorder.copies,
-        launches=recorder.finish(gpu, accountant.accounts if accountant is not None else None),
+        launches=recorder.finish(
+            gpu,
+            compiled.kernels if compiled else {},
+            accountant.accounts if accountant is not None else {},
+        ),
+        dataflow=recorder.dataflow(),
         faults=watch.faults,
     )
     if args.json:

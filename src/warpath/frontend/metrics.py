@@ -45,7 +45,7 @@ def utilization(result: Mapping[str, Any], spec: Gpu, values: Mapping[str, int])
     busy = {name: count / parts for name, count in units.items()}
     busy["fma"] = (busy.pop("fma_heavy") + busy.pop("fma_lite")) / 2
     return {
-        "dram": 100 * dram / spec.dram_clock_gbs,
+        "dram": 100 * dram / spec.dram_sustained_gbs,
         "l2": 100 * memory["slice_cycles"] / (cycles * values["l2_slices"]),
         "crossbar": 100 * memory["reply_bytes"] / (cycles * spec.sms * values["reply_port_bytes"]),
         "lsu": 100 * result["lsu_cycles"] / (cycles * spec.sms),
@@ -72,7 +72,7 @@ def _time(result: Mapping[str, Any], counters: Mapping[str, Any], spec: Gpu, khz
         "dram__bytes_write.sum": memory["dram_write_bytes"],
         "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 100
         * bytes_per_second
-        / (spec.dram_clock_gbs * 1e9),
+        / (spec.dram_sustained_gbs * 1e9),
     }
 
 

@@ -37,6 +37,10 @@ _UNITS = {
 _ORIGINS = {"CALC": Origin.COMPUTED, "MEAS": Origin.MEASURED, "ASSUMED": Origin.MODELLED}
 
 
+_SUSTAINED = "dram_percent.peak_sustained"
+_REFERENCE = "h200"
+
+
 @dataclass(frozen=True, slots=True)
 class Datum:
     """One value of a data file, its source keys, and what a reader should know about it."""
@@ -171,6 +175,17 @@ class Gpu(Sourced):
     pcie_gen: int
 
     measured: Mapping[str, Value]  # "latency_cycles.l1": 40, "dram_gbs.read": 924, ...: absent when unknown
+
+    @property
+    def dram_sustained_gbs(self) -> float:
+        """What ncu takes for DRAM's peak: below the data rate by what DRAM needs for itself.
+
+        Measured as a share on the reference board and derived for some others; those without take the reference's.
+        """
+        own = self.measured.get(_SUSTAINED)
+        share = own if isinstance(own, (int, float)) else load(_REFERENCE).measured[_SUSTAINED]
+        assert isinstance(share, (int, float))
+        return self.dram_clock_gbs * share / 100
 
     @property
     def classes(self) -> Classes:

@@ -64,6 +64,8 @@ class KernelInfo(msgspec.Struct, frozen=True, kw_only=True):
     stack: int
     instructions: int
     fused: dict[str, int]  # SASS forms that fold several PTX operations, with counts
+    spill_stores: int | None = None  # bytes a thread, as ptxas counts them; None: not built here
+    spill_loads: int | None = None
     ptx: list[PtxPart] = []  # the body, in order; empty when it is not known
     ptx_left_out: int = 0  # lines of the body beyond those kept
     stub: str = ""  # the host function that nvcc puts in the kernel's place
@@ -150,9 +152,13 @@ class InstructionInfo(msgspec.Struct, frozen=True, kw_only=True):
     producers: dict[str, list[int]]  # scoreboard waited for -> pcs of the instructions that raise it
     executed: int
     thread_executed: int
+    thread_active: int = 0  # lanes of the warps that ran it, whatever their guard
     requests: int = 0
     sectors: int = 0
+    lines: int = 0  # 128-byte lines, summed over requests
     wavefronts: int = 0
+    conflicts: int = 0  # wavefronts beyond the fewest that the width needs
+    words: int = 0  # atomics: distinct 4-byte words, summed over requests
     stalls: dict[str, int] = {}  # reason -> warp cycles, when the clock ran
     sample: list[int] = []  # memory instructions: the first request's lane addresses, -1: took no part
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
+from warpath.account import sanity
 from warpath.account.accountant import Account
 from warpath.account.floor import floor
 from warpath.account.validated import outside, validation
@@ -36,8 +38,10 @@ from warpath.report.model import (
     ApiCall,
     Copied,
     Fault,
+    FlowEdge,
     GpuInfo,
     InstructionInfo,
+    KernelInfo,
     Launch,
     LoadEvent,
     MethodInfo,
@@ -49,6 +53,9 @@ from warpath.report.model import (
     WhatIf,
 )
 from warpath.report.timeline import TimelineBuilder
+
+if TYPE_CHECKING:
+    from warpath.account.dataflow import DataFlow
 
 MakeListing = Callable[[Cubin, Kernel], Listing]
 WORD = 16  # bytes in an instruction
@@ -103,6 +110,11 @@ class Names:
         """Whose memory an address is in: `host` (pinned, managed or staging) or `device`."""
         return "host" if va in self._driver.space.host else "device"
 
+    def shared(self) -> tuple[int, int]:
+        """(base, size) of the memory that program and GPU both reach: pinned, managed and staging."""
+        host = self._driver.space.host
+        return host.base, host.size
+
     def launch(self, index: int) -> LaunchRecord | None:
         """The driver's record of launch `index`."""
         launches = self._driver.journal.launches
@@ -116,7 +128,7 @@ class Names:
 class Recorder:
     """Observes the model GPU. `kernel` and `count` choose which launches are kept."""
 
-    def __init__(self, kernel: str | None, count: int | None, listing: MakeListing) -> None:
+    def __init__(self, kernel: str | None, count: int | None, listing: MakeListing, dram_gbs: float) -> None:
         self.names: Names | None = None
         self.copies: dict[str, Copied] = {}
         self.faults: list[Fault] = []
@@ -125,9 +137,19 @@ class Recorder:
         self._listing = listing
         self._launches: list[_Kept] = []
         self._timelines = TimelineBuilder()
+        self._dram_gbs = dram_gbs
+
+    @cached_property
+    def _flow(self) -> DataFlow:
+        from warpath.account.dataflow import DataFlow  # brings numpy: only for who wants a report
+
+        return DataFlow(self._dram_gbs)
 
     def on_copy(self, copy: Copy) -> None:
-        """Count copy-engine traffic by direction."""
+        """Count copy-engine traffic by direction, and see what it overwrites and carries away."""
+        target = (copy.dst, copy.width, copy.dst_pitch, copy.height)
+        source = (copy.src, copy.width, copy.src_pitch, copy.height) if copy.kind == "copy" else None
+        self._flow.copied(source, target)
         if copy.kind != "copy" or self.names is None:
             return
         src, dst = (self.names.side(va) for va in (copy.src, copy.dst))
@@ -142,6 +164,8 @@ class Recorder:
         place = self.names.place(launch.work.program_va)
         if launch.fault is not None:
             self.faults.append(_fault(launch, launch.fault, place))
+        if "loads" in launch.counters:
+            self._flow.launched(launch.index, launch.counters, self.names.shared())
         wanted = self._kernel is None or (place is not None and self._kernel in place.kernel.demangled)
         if wanted and (self._count is None or len(self._launches) < self._count):
             first = _first_row(place) if place else 0
@@ -149,14 +173,26 @@ class Recorder:
             record = self.names.launch(launch.index)
             self._launches.append(_Kept(launch, record, place, timeline, raw["samples"] if raw else {}))
 
-    def finish(self, gpu: Gpu, accounts: Mapping[int, Account] | None = None) -> list[Launch]:
-        """The report's launches, with their accounts of time by launch index when those were made."""
+    def finish(
+        self, gpu: Gpu, kernels: Mapping[str, KernelInfo], accounts: Mapping[int, Account]
+    ) -> list[Launch]:
+        """The report's launches. `kernels` is what is known of their compilation, by mangled name; `accounts` are
+        those of their time that were made, by launch index.
+        """
         found: list[Launch] = []
         for kept in self._launches:
             launch = self._launch(gpu, kept)
-            account = (accounts or {}).get(launch.index)
-            found.append(launch if account is None else _accounted(launch, account, gpu))
+            account = accounts.get(launch.index)
+            if account is not None:
+                launch = _accounted(launch, account, gpu)
+            diagnoses = sanity.diagnose(launch, kernels.get(launch.mangled), gpu)
+            found.append(structs.replace(launch, diagnoses=diagnoses))
         return found
+
+    def dataflow(self) -> list[FlowEdge]:
+        """What the kept launches hand to one another; call once, when the program has ended."""
+        kept = {entry.launch.index for entry in self._launches}
+        return [edge for edge in self._flow.edges() if {edge.producer, edge.consumer} <= kept]
 
     def _launch(self, gpu: Gpu, kept: _Kept) -> Launch:
         launch, place = kept.launch, kept.place
@@ -189,6 +225,7 @@ class Recorder:
             floor_bytes=least.bytes,
             floor_kind=least.kind,
             timeline=kept.timeline,
+            flow=traffic.flow(launch.counters),
         )
 
     def _load(self, index: int) -> LoadEvent | None:
@@ -292,9 +329,13 @@ def _instruction(
         producers={f"SB{n}": [code.instructions[p].pc for p in setters] for n, setters in waits.items()},
         executed=count("executed"),
         thread_executed=count("threads_on"),
+        thread_active=count("threads"),
         requests=count("requests"),
         sectors=count("sectors"),
+        lines=count("lines"),
         wavefronts=count("wavefronts"),
+        conflicts=count("conflicts"),
+        words=count("words"),
         stalls={name: cycles for name, cycles in zip(reasons, stalls, strict=False) if cycles},
         sample=sample,
     )

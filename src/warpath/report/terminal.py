@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from warpath.report.compilation import kernel_lines
+from warpath.report.diagnoses_terminal import diagnosis_lines, flow_lines
 from warpath.report.ledger_terminal import (
     accuracy_lines,
     ledger_table,
@@ -31,7 +32,18 @@ RESOURCES = {
 
 
 # What `--section` chooses from, in the order of printing; the last comes only when it was asked for.
-SECTIONS = ("verdict", "ledger", "compile", "host", "launch", "code", "program", "what-if")
+SECTIONS = (
+    "verdict",
+    "ledger",
+    "diagnoses",
+    "flow",
+    "compile",
+    "host",
+    "launch",
+    "code",
+    "program",
+    "what-if",
+)
 
 
 def render(report: Report, console: Console, sections: Collection[str] = SECTIONS) -> None:
@@ -46,6 +58,9 @@ def render(report: Report, console: Console, sections: Collection[str] = SECTION
     alike = _alike(report.launches)
     for first, others in alike:
         _account(report, first, others, console, sections)
+    flow = flow_lines(report) if "flow" in sections else []
+    if flow:
+        _section(console, "data flow between launches", flow)
     if "compile" in sections:
         _compile(report, console)
     if "host" in sections:
@@ -82,7 +97,7 @@ def _account(
     report: Report, launch: Launch, others: Sequence[Launch], console: Console, sections: Collection[str]
 ) -> None:
     """Verdict first, then the ledger that sums to the duration."""
-    if not {"verdict", "ledger", "what-if"} & set(sections):
+    if not {"verdict", "ledger", "diagnoses", "what-if"} & set(sections):
         return
     _section(console, title(launch), [launch.verdict] if launch.verdict and "verdict" in sections else [])
     if others and launch.duration_ns is not None:
@@ -95,6 +110,9 @@ def _account(
         else:
             _line(console, missing_ledger(launch))
         for line in (*overhead_lines(launch), *accuracy_lines(launch)):
+            _line(console, line)
+    if "diagnoses" in sections:
+        for line in diagnosis_lines(launch):
             _line(console, line)
     if "what-if" in sections:
         for line in what_if_lines(launch):

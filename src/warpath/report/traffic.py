@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from warpath.report.model import InstructionInfo, Traffic
+from warpath.isa.opcodes import opcode_of, width
+from warpath.report.model import InstructionInfo, LaunchFlow, Traffic
 
 SECTOR = 32  # bytes
 
@@ -26,18 +28,6 @@ KINDS = {
     "LDL": "local loads",
     "STL": "local stores",
 }
-_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
-
-
-def width(opcode: str) -> int:
-    """Bytes per lane of a memory opcode: `LDG.E.64` is 8, no suffix 4."""
-    return next((_WIDTHS[part] for part in opcode.split(".")[1:] if part in _WIDTHS), 4)
-
-
-def opcode_of(sass: str) -> str:
-    """The opcode with modifiers, without guard and operands."""
-    words = sass.split()
-    return words[1] if words and words[0].startswith("@") and len(words) > 1 else words[0] if words else ""
 
 
 def by_kind(code: Sequence[InstructionInfo]) -> list[Traffic]:
@@ -58,3 +48,18 @@ def by_kind(code: Sequence[InstructionInfo]) -> list[Traffic]:
         for kind in dict.fromkeys(KINDS.values())
         if (total := sums.get(kind)) is not None
     ]
+
+
+def flow(counters: Mapping[str, Any]) -> LaunchFlow | None:
+    """Distinct bytes of global memory touched, and what DRAM delivered of them; None when nothing was counted."""
+    if "loads" not in counters:
+        return None
+    asked, fetched = counters["loads"]["bytes"], counters["loads"]["sectors"] * SECTOR
+    dram = counters.get("metrics", {}).get("dram__bytes_read.sum")
+    return LaunchFlow(
+        read_bytes=asked,
+        written_bytes=counters["stores"]["bytes"],
+        unused_bytes=fetched - asked,
+        fetched_twice_bytes=0 if dram is None else max(int(dram) - fetched, 0),
+        from_l2_bytes=0 if dram is None else max(fetched - int(dram), 0),
+    )
