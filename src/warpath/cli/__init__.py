@@ -18,7 +18,7 @@ from warpath.errors import ToolError, WarpathError
 COMMANDS = {
     "run": "run a program on the model GPU",
     "check": "find memory errors, races, misused barriers, reads of nothing, and what hangs",
-    "explain": "show the whole path of each launch, stage by stage",
+    "explain": "where the time of each launch went, and its whole path, stage by stage",
     "compile": "what each compiler stage made of a source",
     "sass": "the machine code with its control words spelled out",
     "occupancy": "blocks per SM, what limits them, what one step would buy",

@@ -87,10 +87,10 @@ def overhead_lines(launch: Launch) -> Iterator[str]:
     found = launch.overhead
     if found is None:
         return
-    parts = [f"writing the segment and the doorbell {format_duration_ns(found.submit_ns)}"]
-    if found.host_call_ns is not None:
-        parts.insert(0, f"host call {format_duration_ns(found.host_call_ns)}")
-    parts.append(f"doorbell to front end {format_duration_ns(found.front_ns)}")
+    parts = [
+        f"launch call up to the doorbell {format_duration_ns(found.submit_ns)}",
+        f"doorbell to kernel {format_duration_ns(found.front_ns)}",
+    ]
     if found.gap_ns is not None:
         parts.append(f"GPU idle since the launch before it {format_duration_ns(found.gap_ns)}")
     yield f"outside the kernel: {', '.join(parts)} (modelled)"
