@@ -214,3 +214,12 @@ def test_lanes_of_an_atomic_on_one_word_are_not_uncoalesced() -> None:
     apart, stream = record(Bench(), [*address(7), add, EXIT], grid=4)
     assert apart["excess_sectors"] == 4 * (32 - 4)
     assert stream.replay(Bench().params, sectors=True)["excess_sectors"] == 0
+
+
+@pytest.mark.parametrize("condition", ["LT", "GE"])
+def test_neighbours_of_which_one_reads_nothing_are_no_vector(condition: str) -> None:
+    bench = Bench()
+    lines = [*address(2), Line(f"ISETP.{condition}.AND P0, PT, R0, 0x20, PT", stall=13)]
+    read = Line("@P0 LDG.E R4, [R2.64]", writes=1)
+    _, stream = record(bench, [*lines, read, USE, EXIT], grid=4, threads=64)
+    assert stream.widen(2) is None

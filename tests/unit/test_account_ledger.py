@@ -157,6 +157,21 @@ def test_costs_that_nearly_cancel_out_are_not_blown_up() -> None:
     assert sum(costs.values()) == ns(CYCLES)
 
 
+def test_code_is_fetched_once_however_long_the_launch() -> None:
+    found = ledger(part(costs={"l1i_latency": 1000, "dram_latency": 2000}), length=0)
+    costs = by_key(found)
+    assert costs["cold_fetch"] == pytest.approx(ns(1000), abs=1)
+    assert costs["memory_latency"] > 5 * ns(2000)
+
+
+def test_what_more_instructions_do_not_explain_is_tail() -> None:
+    """The whole takes 20 times as long for 10 times the instructions: a wave of few CTAs came at the end."""
+    stream = part(full=CYCLES // 20, costs={"dram_latency": 2000})
+    costs = by_key(ledger(stream, length=0))
+    assert costs["memory_latency"] == pytest.approx(10 * ns(2000), abs=10)
+    assert costs["imbalance_tail"] > ns(CYCLES) / 2
+
+
 def test_a_part_on_the_other_side_of_its_floor_keeps_the_signs_of_its_costs() -> None:
     found = ledger(part(costs={"dram_latency": 2000}), length=ns(CYCLES) - 2000)
     assert by_key(found)["memory_latency"] == pytest.approx(ns(2000), abs=1)

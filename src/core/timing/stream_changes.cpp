@@ -91,10 +91,9 @@ std::shared_ptr<WarpStream> as_one(const Program& program, const std::shared_ptr
     const bool widens =
         touch.where == Touch::Where::Cached && !touch.local && !touch.atomic && touch.width * ways <= 16;
     if (touch.where != Touch::Where::Nowhere && !widens) return nullptr;
-    for (u32 i = 1; i < ways && widens; ++i) {
+    for (u32 i = 1; i < ways; ++i) {
       warps[i]->read(warps[i]->steps()[at].payload, more);
-      if (more.where != touch.where) return nullptr;
-      if (!merge_lines(touch.lines, more.lines)) return nullptr;
+      if (more.where != touch.where || (widens && !merge_lines(touch.lines, more.lines))) return nullptr;
     }
     touch.width = static_cast<u8>(widens ? touch.width * ways : touch.width);
     if (widens && !dense(touch)) return nullptr;

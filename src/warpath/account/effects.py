@@ -20,6 +20,7 @@ _QUEUE = 256  # entries: more than all warps of a sub-partition can have under w
 # floor, told apart by arithmetic.
 FRONT_END = "front_end"
 STORE_DRAIN = "store_drain"
+COLD_FETCH = "cold_fetch"
 L2_KEPT = "l2_kept"
 EXTRA_DRAM = "extra_dram"
 TAIL = "imbalance_tail"
@@ -64,7 +65,7 @@ _EFFECTS = (
         | _SHORT_QUANTUM,
     ),
     Effect(
-        "cold_fetch",
+        COLD_FETCH,
         "cold instruction and constant fetch",
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "same_line_256", "imc_latency",

@@ -12,7 +12,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from warpath.account.effects import EXTRA_DRAM, FRONT_END, L2_KEPT, STORE_DRAIN, TAIL, Effect, effects
+from warpath.account.effects import (
+    COLD_FETCH,
+    EXTRA_DRAM,
+    FRONT_END,
+    L2_KEPT,
+    STORE_DRAIN,
+    TAIL,
+    Effect,
+    effects,
+)
 from warpath.account.floor import Floor
 from warpath.gpu.spec import Gpu
 
@@ -115,7 +124,7 @@ def close(
     costs |= _rest(times[-1], outcomes[-1].dram_bytes, floor, gpu, share)
     duration = _ns(cycles, khz)
     if not stream.whole:
-        costs = _scale(costs, duration - round(floor.ns) - outside, (duration - outside) / max(times[0], 1))
+        costs = _scale(costs, duration - round(floor.ns) - outside, share)
     costs = {FRONT_END: 0} | costs
     for key, ns in around.items():
         costs[key] += ns
@@ -137,14 +146,16 @@ def _rest(last: int, dram_bytes: int, floor: Floor, gpu: Gpu, share: float) -> d
     return {EXTRA_DRAM: max(traffic, 0), L2_KEPT: min(traffic, 0), TAIL: left - traffic}
 
 
-def _scale(costs: Mapping[str, int], total: int, most: float) -> dict[str, int]:
-    """Costs of a part of the launch, for all of it: to sum to `total`, no cost growing more than the time (`most`).
+def _scale(costs: Mapping[str, int], total: int, share: float) -> dict[str, int]:
+    """Costs of `share` of the launch, for all of it: to sum to `total`, no cost growing more than the instructions.
 
-    Where costs nearly cancel out, or the part lies on the other side of its floor, a sum says nothing of its parts.
+    Code is fetched once, however long the launch. Where costs nearly cancel out, or the part lies on the other side of
+    its floor, their sum says nothing of each.
     """
-    part = sum(costs.values())
-    ratio = min(total / part, most) if part * total > 0 else 1.0
-    return {key: round(ns * ratio) for key, ns in costs.items()}
+    once = costs.get(COLD_FETCH, 0)
+    part, whole = sum(costs.values()) - once, total - once
+    ratio = min(whole / part, 1 / share) if part * whole > 0 else 1.0
+    return {key: ns if key == COLD_FETCH else round(ns * ratio) for key, ns in costs.items()}
 
 
 def balanced(terms: Sequence[Term], duration: int) -> tuple[Term, ...]:

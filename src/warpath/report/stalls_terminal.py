@@ -13,6 +13,7 @@ from warpath.report.terms import place
 
 MOST_LINES = 12
 _LEAST_SHARE = 0.005  # of all warp cycles, for a line to be listed
+_LEAST_REASON = 0.0005  # what would print as 0.0 %
 _REASONS = 3  # of a line, the largest
 # Reasons that name a scoreboard, which an earlier instruction raised.
 _ON_SCOREBOARDS = ("long_scoreboard", "short_scoreboard")
@@ -88,7 +89,11 @@ def stalls_table(launch: Launch) -> Table | None:
 
 
 def _row(line: LineStalls, total: int) -> Iterator[str]:
-    waits = [(reason, cycles) for reason, cycles in line.cycles.items() if reason != _ISSUING]
+    waits = [
+        (reason, cycles)
+        for reason, cycles in line.cycles.items()
+        if reason != _ISSUING and cycles >= _LEAST_REASON * total
+    ]
     shown = [f"{reason} {100 * cycles / total:.1f} %" for reason, cycles in waits[:_REASONS]]
     yield ", ".join(shown) or "it only issues"
     if line.waits_on:
