@@ -197,6 +197,48 @@ def test_capture_refuses_what_cuda_refuses(machine: Callable[..., Machine]) -> N
     assert m.memory.read(va, 4) == b"\5" * 4
 
 
+def test_a_graph_is_announced_with_one_doorbell_a_channel(
+    machine: Callable[..., Machine], fatbin: bytes
+) -> None:
+    m = machine()
+    function = m.register(fatbin)
+    stream = m.driver.streams.create()
+    m.driver.begin_capture(stream)
+    for _ in range(5):
+        m.driver.launch(function, (1, 1, 1), (32, 1, 1), [bytes(8), bytes(8), bytes(12)], 0, stream)
+    exec_ = GraphExec(m.driver.end_capture(stream))
+    m.driver.launch_graph(exec_, stream)  # loads the module
+    m.driver.wait_for_stream(stream)
+    m.gpu.rung.clear()
+    m.driver.launch_graph(exec_, stream)
+    assert m.gpu.rung == [stream.channel.token]
+    m.driver.wait_for_stream(stream)
+    assert len(m.gpu.launches) == 10
+
+
+def test_the_host_pays_for_its_calls_and_waits_for_the_gpu(
+    machine: Callable[..., Machine], fatbin: bytes
+) -> None:
+    m = machine(timed=True)
+    function, stream = m.register(fatbin), m.driver.streams.create()
+    path = m.driver.host.path
+
+    def cost(call: Callable[[], None]) -> int:
+        before = m.driver.host.now_ns
+        call()
+        return m.driver.host.now_ns - before
+
+    def launch() -> None:
+        m.driver.launch(function, (1, 1, 1), (32, 1, 1), [bytes(8), bytes(8), bytes(12)], 0, stream)
+
+    assert cost(launch) == path.module_ns + path.function_ns + path.launch_call_ns
+    assert cost(launch) == path.launch_call_ns
+    assert cost(lambda: m.driver.wait_for_stream(stream)) == path.sync_call_ns
+    end = m.driver.host.now_ns + 12_345
+    m.gpu.reached_ns = lambda va, payload: end  # type: ignore[method-assign]
+    assert cost(lambda: m.driver.wait_for_stream(stream)) == 12_345 + path.sync_call_ns
+
+
 def test_graphs_built_by_hand(machine: Callable[..., Machine]) -> None:
     m = machine()
     va = m.driver.memory_manager.malloc(64)

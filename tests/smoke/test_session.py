@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
+from warpath.driver.host_clock import HostClock
+from warpath.driver.journal import Journal
 from warpath.errors import UsageError
 from warpath.gpu import spec
+from warpath.gpu.launch_path import TIMELESS
 from warpath.host import server
 from warpath.host.arena import HostArena
 from warpath.host.process import ExitStatus
@@ -72,6 +75,8 @@ class StandIn:
         self.streams = self
         self.legacy = object()
         self.memory_manager = self
+        self.host = HostClock(TIMELESS)
+        self.journal = Journal()
         self.on_output: object = None
         self.poll: object = None
         self._arena = arena

@@ -59,3 +59,13 @@ def test_every_board_resolves_to_parameters_the_core_takes(board: str) -> None:
     resolved = timing.resolve(spec.load(board))
     _core.MemorySystem(dict(resolved.values))
     assert (resolved.inherited == []) == (board == timing.REFERENCE)
+
+
+def test_a_copy_larger_than_l2_keeps_only_its_last_lines_dirty() -> None:
+    bench = Bench()
+    bench.system.copied(1 << 40, bench.params["l2_bytes"])
+    run = bench.run([*address(3), LOAD, USE, EXIT], grid=100, threads=128)
+    assert run.memory["dram_read_bytes"] > 0
+    assert (
+        run.memory["dram_write_bytes"] == 0
+    )  # what makes room is old, and was written back while the copy went on

@@ -9,6 +9,7 @@ from typing import Any
 from warpath.command import gpfifo
 from warpath.command.segments import Classes, SegmentWriter
 from warpath.frontend.gpu import ModelGpu
+from warpath.gpu.launch_path import LaunchPath
 from warpath.gpu.spec import Gpu
 
 ENTRIES = 16
@@ -155,6 +156,10 @@ class Rig:
         self._head: dict[int, int] = {}
         self._base: dict[int, int] = {}
 
+    def pace(self, path: LaunchPath) -> None:
+        """Let work take time on its way, as under the clock."""
+        self.gpu._machine.path = path  # pyright: ignore[reportPrivateUsage]
+
     def channel(self, token: int) -> None:
         """Add a channel whose structures lie 32 MiB apart from the next one's."""
         base = RING_VA + len(self._base) * 0x2000000
@@ -167,22 +172,23 @@ class Rig:
         classes = self.spec.classes
         return SegmentWriter(Classes(classes.channel, classes.compute, classes.copy))
 
-    def push(self, token: int, data: bytes) -> None:
-        """Put one segment into a channel's ring and ring the doorbell."""
+    def push(self, token: int, data: bytes, at_ns: int | None = 0) -> None:
+        """Put one segment into a channel's ring and ring the doorbell at a time; None: do not ring it."""
         base = self._base[token]
         va = base + PUSH_VA - RING_VA + self._head[token]
         self._head[token] += len(data)
         self.memory.write(va, data)
-        self.ring(token, gpfifo.Entry(va, len(data) // 4).to_bytes())
+        self.ring(token, gpfifo.Entry(va, len(data) // 4).to_bytes(), at_ns)
 
-    def ring(self, token: int, entry: bytes) -> None:
+    def ring(self, token: int, entry: bytes, at_ns: int | None = 0) -> None:
         """Write a raw ring entry and ring the doorbell."""
         base, index = self._base[token], self._put[token]
         self.memory.write(base + 8 * index, entry)
         self._put[token] = (index + 1) % ENTRIES
         put = base + USERD_VA - RING_VA + gpfifo.USERD_GP_PUT
         self.memory.write(put, self._put[token].to_bytes(4, "little"))
-        self.gpu.doorbell(token)
+        if at_ns is not None:
+            self.gpu.doorbell(token, at_ns)
 
     def gp_get(self, token: int) -> int:
         return self.memory.word(self._base[token] + USERD_VA - RING_VA + gpfifo.USERD_GP_GET)

@@ -122,12 +122,18 @@ def _front_end(trace: Trace, gpu: int, launches: Sequence[Launch]) -> None:
 
 def _kernels(trace: Trace, gpu: int, launches: Sequence[Launch]) -> None:
     for channel, own in _by_channel(launches):
-        found = [item for launch in own for item in _kernel(launch)]
+        found: list[Slice] = []
+        free = 0
+        for launch in own:
+            found.extend(_kernel(launch, free))
+            free = (launch.start_ns or 0) + (launch.duration_ns or 0)
         trace.slices(trace.track(f"kernels, channel {channel:#x}", gpu), found)
 
 
-def _kernel(launch: Launch) -> Iterator[Slice]:
-    """The launch, and its stages within it."""
+def _kernel(launch: Launch, free: int) -> Iterator[Slice]:
+    """The launch, and its stages within it. Its set-up is shown from `free` on, when the launch before has ended: in a
+    full queue the two overlap.
+    """
     start, duration = launch.start_ns or 0, launch.duration_ns or 0
     words: dict[str, str | int | float] = {
         "launch": launch.index,
@@ -140,13 +146,13 @@ def _kernel(launch: Launch) -> Iterator[Slice]:
     }
     if launch.verdict:
         words["verdict"] = launch.verdict
-    yield Slice(launch.kernel, start, start + duration, words)
+    yield Slice(launch.kernel, max(start, free), start + duration, words)
     if launch.time is None:
         return
     at = start
     stages = (launch.time.front_ns, launch.time.execution_ns, launch.time.drain_ns)
     for name, length in zip(("set up", "execution", "drain"), stages, strict=True):
-        yield Slice(name, at, at + length)
+        yield Slice(name, max(at, free), at + length)
         at += length
 
 
@@ -159,12 +165,14 @@ def _bins_a_value(launches: Sequence[Launch]) -> int:
 def _counters(trace: Trace, gpu: int, launches: Sequence[Launch]) -> None:
     width = _bins_a_value(launches)
     points: list[list[tuple[int, float]]] = [[] for _ in _SERIES]
+    free = 0  # a launch's set-up, which overlaps with the end of the one before, has nothing to count
     for launch in launches:
         if launch.timeline is None or launch.duration_ns is None or launch.start_ns is None:
             continue
         for own, values in zip(points, _values(launch.timeline, launch.duration_ns, width), strict=True):
-            own.extend((launch.start_ns + at, value) for at, value in values)
+            own.extend((launch.start_ns + at, value) for at, value in values if launch.start_ns + at >= free)
             own.append((launch.start_ns + launch.duration_ns, 0.0))
+        free = launch.start_ns + launch.duration_ns
     for name, unit, own in zip(_SERIES, _UNITS, points, strict=True):
         if own:
             trace.values(trace.counter(name, gpu, unit), own)
