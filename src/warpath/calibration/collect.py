@@ -20,7 +20,7 @@ from typing import Any
 from warpath.errors import ToolError
 
 PROGRAMS = Path(__file__).parent
-TIMED = ("latency", "issue", "lsu", "icache", "front", "memory", "scatter", "path")
+TIMED = ("latency", "issue", "lsu", "icache", "front", "memory", "scatter", "path", "tlb")
 PROFILED = ("launch", "bandwidth", "atomics")
 METRICS = (
     "gpu__time_duration.sum",
