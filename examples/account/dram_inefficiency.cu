@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
-constexpr int kBlocks = 1024, kThreads = 256, kVectors = kBlocks * kThreads;
-constexpr size_t kScratch = 64 << 20;  // more than fits into L2
+constexpr int kBlocks = 4096, kThreads = 256, kVectors = kBlocks * kThreads;
+constexpr size_t kScratch = 128 << 20;  // more than fits into L2
 __device__ int4 in[kVectors], out[kVectors];
 
 __global__ void produce() {

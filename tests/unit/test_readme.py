@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.quote_kit import ROOT, printed, quotes, run
+from warpath.account.validated import validation
 
 README = ROOT / "README.md"
 TWIN = ROOT / "README.zh-CN.md"
@@ -68,6 +69,16 @@ def test_the_quoted_answer_is_printed_today() -> None:
     (quote,) = quotes(README)
     assert "us duration" in quote.text
     assert quote.text == printed(quote, run(quote.command)[1]), "python -m tests.quote_kit --write renews it"
+
+
+def test_the_accuracy_is_that_of_the_references() -> None:
+    own = validation()
+    said = r"(\d+) reference launches .*: mean error ([\d.]+) % with cold\s+caches and ([\d.]+) %"
+    (line,) = re.findall(said, prose(README))
+    assert line == (
+        str(own.launches),
+        *(f"{own.mean_error_percent[state]:.1f}" for state in ("cold", "warm")),
+    )
 
 
 @pytest.mark.parametrize("path", (README, TWIN))
