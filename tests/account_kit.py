@@ -108,7 +108,6 @@ def ended(index: int = 0, cycles: int = 10_000, **fields: Any) -> Any:
     counters: dict[str, Any] = {
         "cycles": cycles, "cache": "cold", "metrics": {CONFLICTS: fields.pop("conflicts", 0)},
         "excess_sectors": 0, "inst_executed": 100_000, "load_footprint_sectors": 300_000,
-        "store_footprint_sectors": 0,
     }  # fmt: skip
     counters |= fields.pop("counters", {})
     work = SimpleNamespace(

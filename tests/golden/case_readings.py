@@ -7,6 +7,7 @@ without the clock, since they are facts about the program.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -188,10 +189,9 @@ def levels(launch: Launch) -> Iterator[InstructionInfo]:
 
 
 def stuck(reports: Reports) -> list[int]:
-    """Threads still in the loop: the first of them is the fault's, the others are counted in its notes."""
-    first = reports.checked.faults[0]
-    assert any(note.startswith("2 threads of 2 warps in 1 blocks") for note in first.notes)
-    return [first.thread[0], first.thread[0] + 32]
+    """Threads still in the loop, as the note on the loop names them."""
+    loop = next(note for note in reports.checked.faults[0].notes if note.startswith("The loop at "))
+    return [int(thread) for thread in re.findall(r"thread (\d+)", loop)]
 
 
 def wrong_image(reports: Reports) -> int:
@@ -387,8 +387,8 @@ READINGS: dict[str, dict[str, Callable[[Reports], Any]]] = {
         "watchdog_error": lambda r: error(r.checked),
     },
     "c39_divergent_barrier_deadlock": {
-        "warps_at_barrier": lambda r: [_number(r.checked, "come to the barrier (warps ", ")")],
-        "spinning_warps": lambda r: [_number(r.checked, "they wait for warp ", " (")],
+        "warps_at_barrier": lambda r: [_number(r.checked, "come to barrier 0 (warps ", ")")],
+        "spinning_warps": lambda r: [_number(r.checked, "they wait for warp ", " of ")],
         "watchdog_error": lambda r: error(r.checked),
     },
     "c40_race_missing_barrier": {

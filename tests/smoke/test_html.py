@@ -103,7 +103,9 @@ def test_stages_hold_what_the_report_holds(chromium: Browser, run: Written) -> N
     chromium.click("#l0-tab-bank")
     assert "c[0x0][0x178]" in chromium.one("#l0-stage-bank").text
     chromium.click("#l0-tab-placement")
-    assert chromium.drawn("placement")[0]["y"] == launch.sm_blocks
+    assert launch.timeline
+    strokes = sum(len(trace["x"]) // 3 for trace in chromium.drawn("placement"))
+    assert strokes == len(launch.timeline.blocks)
 
 
 def test_ledger_is_the_report_s_and_sums_to_the_duration(chromium: Browser, whole: Written) -> None:
@@ -351,6 +353,14 @@ def test_every_part_may_be_missing(chromium: Browser, run: Written) -> None:
         instructions=[],
         load=None,
         params=[],
+        ledger=[],
+        what_if=[],
+        diagnoses=[],
+        overhead=None,
+        timeline=None,
+        flow=None,
+        accuracy=None,
+        verdict="",
         submission=replace(launch.submission, words=[], methods=[], qmd={}, constant_bank={}),
     )
     chromium.open(_written(run, "bare", replace(run.report, compile=None, launches=[bare], api=[])).path)
@@ -421,7 +431,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_program_runs(tmp_p
         assert outcome.code == 2
         assert outcome.stdout == ""
         assert outcome.stderr.splitlines() == [
-            f"warpath: cannot write {tmp_path}/missing/r.html: No such file or directory"
+            f"warpath: cannot write the page to {tmp_path}/missing/r.html: No such file or directory"
         ]
 
 

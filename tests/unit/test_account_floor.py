@@ -16,8 +16,8 @@ def test_distinct_loaded_sectors_at_paper_bandwidth() -> None:
 
 def test_stores_count_only_beyond_what_l2_holds() -> None:
     fits = BOARD.l2_bytes // SECTOR
-    assert floor({"store_footprint_sectors": fits}, BOARD).bytes == 0
-    more = floor({"store_footprint_sectors": fits + 1}, BOARD)
+    assert floor({"stores": {"sectors": fits}}, BOARD).bytes == 0
+    more = floor({"stores": {"sectors": fits + 1}}, BOARD)
     assert more.bytes == more.stored_bytes == SECTOR
 
 

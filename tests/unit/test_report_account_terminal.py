@@ -15,7 +15,7 @@ from warpath.cli import explain
 from warpath.errors import UsageError
 from warpath.report import terminal
 from warpath.report.ledger_terminal import accuracy_lines, ledger_table, missing_ledger, what_if_lines
-from warpath.report.model import Accuracy, Launch, ProgramInfo, Report, WhatIf
+from warpath.report.model import Accuracy, Diagnosis, Launch, LaunchFlow, ProgramInfo, Report, WhatIf
 from warpath.report.stalls_terminal import MOST_LINES, by_line, stalls_table
 from warpath.report.verdict import verdict
 
@@ -180,6 +180,8 @@ def test_the_verdict_comes_first() -> None:
 MARKS = {
     "verdict": "k: 10.00 us; DRAM floor",
     "ledger": "each effect taken away",
+    "diagnoses": "unused_lanes: half of the lanes",
+    "flow": "data flow between launches",
     "compile": "nothing was compiled",
     "host": "host program",
     "launch": "occupancy: 8 blocks",
@@ -192,7 +194,9 @@ MARKS = {
 
 @pytest.mark.parametrize("section", terminal.SECTIONS)
 def test_a_section_alone(section: str) -> None:
-    of = report(launch(instructions=CODE, what_if=[change("faster", 4000)]))
+    told = Diagnosis(key="unused_lanes", text="half of the lanes do nothing")
+    flow = LaunchFlow(read_bytes=64, written_bytes=32, unused_bytes=0, fetched_twice_bytes=0, from_l2_bytes=0)
+    of = report(launch(instructions=CODE, what_if=[change("faster", 4000)], diagnoses=[told], flow=flow))
     text = shown(of, section)
     assert {name for name, mark in MARKS.items() if mark in text} == {section}
     assert MARKS[section] in shown(of)

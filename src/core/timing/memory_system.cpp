@@ -105,13 +105,14 @@ MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params
   launches_ = other.launches_;
   code_ = other.code_;
   code_id_ = other.code_id_;
-  if (other.flushed_) return;
+  flushed_ = other.flushed_;
+  empty_ = other.empty_;
+  if (empty_) return;
   const TimingParams& own = other.params_;
   if (params.l2_partitions != own.l2_partitions || params.l2_bytes != own.l2_bytes ||
       params.l2_ways != own.l2_ways || params.l2_slices != own.l2_slices || params.sms != own.sms)
     throw std::invalid_argument("what is in L2 cannot be carried over to an L2 of another size");
   partitions_ = other.partitions_;
-  flushed_ = false;
   base_ = other.base_;
 }
 
@@ -126,11 +127,12 @@ void MemorySystem::flush() {
   for (L2Tags& tags : partitions_) tags.clear();
   code_id_ = 0;
   code_.warm.clear();
-  flushed_ = true;
+  flushed_ = empty_ = true;
 }
 
 void MemorySystem::copied(u64 va, u64 size) {
   if (size == 0) return;
+  empty_ = false;
   const u64 kept = std::min(size, u64{params_.l2_bytes} * 2);  // what comes later pushes out what came before
   const u64 first = (va + size - kept) / kSectorBytes, last = (va + size - 1) / kSectorBytes;
   constexpr u64 kSectorsInLine = kLineBytes / kSectorBytes;
@@ -169,7 +171,7 @@ void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end
 void MemorySystem::end_launch(Cycle length) {
   base_ += length;
   ++launches_;
-  flushed_ = false;
+  flushed_ = empty_ = false;
 }
 
 void MemorySystem::begin_launch() {

@@ -139,6 +139,7 @@ class MemorySystem {
   u64 code_id_ = 0;
   u64 launches_ = 0;
   bool flushed_ = true;  // nothing has run since the caches were emptied
+  bool empty_ = true;    // nor has anything been copied: L2 holds nothing
   u64 base_ = 0;         // cycles of the launches before this one
 };
 
