@@ -38,7 +38,9 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         msgspec.structs.replace(
             launch, index=1, ledger=ledger, bound="tail", duration_ns=9000, floor_ns=8000.0
         ),
-        msgspec.structs.replace(launch, index=2, kernel="other<int>(int)", duration_ns=None, counters={}),
+        msgspec.structs.replace(
+            launch, index=2, kernel="other<int>(int)", duration_ns=None, counters={}, ledger=[]
+        ),
     ]
     return msgspec.structs.replace(made, launches=launches)
 
