@@ -270,13 +270,21 @@ def test_generic_float_add_is_left_undone_on_shared_memory() -> None:
     assert made.registers["R6"] == [0] * 16 + [0x3F800000] * 16
 
 
-def test_atomics_on_local_memory_fault() -> None:
+def test_atomics_on_local_memory_are_each_lane_s_own() -> None:
     made = run(
-        "MOV R2,c[0x0][0x160]\nMOV R3,c[0x0][0x164]\nATOM.E.ADD.STRONG.GPU PT,R5,[R2.64],R0",
+        """
+        MOV R2,c[0x0][0x160]
+        MOV R3,c[0x0][0x164]
+        MOV R0,0x7
+        ATOM.E.ADD.STRONG.GPU PT,R5,[R2.64],R0
+        ATOM.E.ADD.STRONG.GPU PT,R6,[R2.64],R0
+        """,
+        ["R5", "R6"],
         words=pair(LOCAL_WINDOW + 0x1000000 - LOCAL_BYTES),
     )
-    assert made.grid.fault is not None
-    assert (made.grid.fault["kind"], made.grid.fault["access"]) == ("illegal_address_space", "atomic")
+    assert made.grid.fault is None
+    assert made.registers["R5"] == [0] * 32
+    assert made.registers["R6"] == [7] * 32
 
 
 def test_combinations_without_a_meaning_are_refused() -> None:

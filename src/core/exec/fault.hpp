@@ -11,8 +11,7 @@ namespace warpath {
 enum class FaultKind : u8 {
   IllegalAddress,  // outside every mapped page
   MisalignedAddress,
-  IllegalAddressSpace,  // an access that this space does not take (atomics on local memory)
-  SharedOutOfRange,     // beyond the CTA's shared allocation, or another CTA's window
+  SharedOutOfRange,  // beyond the CTA's shared allocation, or another CTA's window
   LocalOutOfRange,
   StackOverflow,           // below the backed part of local memory
   IllegalInstruction,      // the pc left the program, or its bytes are no instruction

@@ -270,6 +270,29 @@ void modify_shared(Warp& warp, const Instr& in, u32 mask, const Row& offset,
   if constexpr (kSwaps<Op>) note_swaps<Op>(warp, in, mask, warp.cta->index, offset, a, b, old);
 }
 
+// Local memory through a generic address: the H200 takes it, and no other thread can see it. Words lie lane
+// beside lane, so a wide value is put together first.
+template <class Op>
+void modify_local(Warp& warp, const Instr& in, u32 mask, Row& offset, const LaneValues<typename Op::Word>& a,
+                  const LaneValues<typename Op::Word>& b, LaneValues<typename Op::Word>& old) {
+  using Word = typename Op::Word;
+  constexpr u32 kBytes = sizeof(Word), kPiece = kBytes < 4 ? kBytes : 4;
+  Worker& worker = *warp.worker;
+  if (worker.observe) observe_narrow(worker, in, Space::Local, mask, kBytes, AccessKind::Atomic, offset);
+  check_local(warp, in, mask, kBytes, AccessKind::Atomic, offset);
+  for_lanes(mask, [&](u32 lane) {
+    Word value;
+    u8* const bytes = reinterpret_cast<u8*>(&value);
+    auto place = [&](u32 at) {
+      const u32 own = offset.v[lane] + at;
+      return warp.local + (own / 4 * kLanes + lane) * 4 + own % 4;
+    };
+    for (u32 at = 0; at < kBytes; at += kPiece) std::memcpy(bytes + at, place(at), kPiece);
+    old.v[lane] = modify<Op>(&value, a.v[lane], b.v[lane], true);
+    for (u32 at = 0; at < kBytes; at += kPiece) std::memcpy(place(at), bytes + at, kPiece);
+  });
+}
+
 template <class Op>
 void read_sources(const Warp& warp, const Instr& in, const Layout& at, LaneValues<typename Op::Word>& a,
                   LaneValues<typename Op::Word>& b) {
@@ -304,11 +327,11 @@ void exec_generic(Warp& warp, const Instr& in, u32 mask) {
   wide_addresses(warp, in, in.operands[kGlobal.address], mask, address);
   const Windows windows = split_windows(warp, mask, address);
   if (windows.local != 0) {
-    const u32 lane = lowest_lane(windows.local);
-    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address.v[lane], sizeof(typename Op::Word),
-                AccessKind::Atomic, "atomic operation on local memory");
+    Row offset;
+    window_offsets(address, warp.worker->grid->spec().local_window, windows.local, offset);
+    modify_local<Op>(warp, in, windows.local, offset, a, b, old);
   }
-  const u32 global = mask & ~windows.shared;
+  const u32 global = mask & ~(windows.shared | windows.local);
   const bool shared_too = (in.flags & kGlobalOnly) == 0;
   if (windows.shared != 0 && shared_too) {
     Row offset;
@@ -319,7 +342,7 @@ void exec_generic(Warp& warp, const Instr& in, u32 mask) {
     keep_lanes(global, address);
     modify_global<Op>(warp, in, global, address, a, b, old);
   }
-  const u32 done = shared_too ? mask : global;
+  const u32 done = shared_too ? mask : mask & ~windows.shared;
   write_lanes(warp, in.operands[kGlobal.result].reg, old, done);
   write_pred(warp, in.operands[kGlobal.predicate], done, mask);
   if (in.flags & kPolls) charge_poll(*warp.worker);

@@ -281,7 +281,9 @@ class Registry:
     address.
     """
 
-    def __init__(self, make: Callable[[Fatbin, str], Module]) -> None:
+    def __init__(self, make: Callable[[Fatbin, str], Module], unknown: Callable[[], Error]) -> None:
+        """`make` makes modules; `unknown` says what an unregistered host function is answered with."""
+        self._unknown = unknown
         self._make = make
         self._functions: dict[int, Function] = {}
         self._variables: dict[int, tuple[Module, str]] = {}
@@ -301,10 +303,10 @@ class Registry:
         self._variables[host_variable] = (module, name)
 
     def function(self, host_function: int) -> Function:
-        """The kernel behind a host stub; error 98 when none was registered there."""
+        """The kernel behind a host stub; an error when none was registered there."""
         function = self._functions.get(host_function)
         if function is None:
-            raise CudaError(Error.INVALID_DEVICE_FUNCTION, f"no kernel is registered at {host_function:#x}")
+            raise CudaError(self._unknown(), f"no kernel is registered at {host_function:#x}")
         return function
 
     def variable(self, host_variable: int) -> VariableRef:

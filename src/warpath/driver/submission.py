@@ -30,7 +30,8 @@ from warpath.gpu.launch_path import TIMELESS
 from warpath.gpu.spec import Gpu
 
 _RUNTIME_VERSION = 13050
-_FIRST_STRICT_RUNTIME = 13000  # from here on bad dimensions are error 1, before that error 9
+# From here on bad dimensions are error 1, before that 9, and a host function that is no kernel is 400, before that 98.
+_FIRST_STRICT_RUNTIME = 13000
 _LOADER = -1
 
 
@@ -105,7 +106,7 @@ class Submitter:
         self.poll: Callable[[], None] | None = None  # called between steps of the GPU; may raise to stop it
         self.journal = Journal()
         self.space = AddressSpace(memory, spec.memory_bytes, arena)
-        self.registry = Registry(self.new_module)
+        self.registry = Registry(self.new_module, lambda: self.unknown_function_error)
         self.modules: list[Module] = []
         self._build()
 
@@ -141,6 +142,12 @@ class Submitter:
         """What a launch with bad dimensions returns under the emulated runtime."""
         strict = self.runtime_version >= _FIRST_STRICT_RUNTIME
         return Error.INVALID_VALUE if strict else Error.INVALID_CONFIGURATION
+
+    @property
+    def unknown_function_error(self) -> Error:
+        """What launching a host function that is no kernel returns under the emulated runtime."""
+        strict = self.runtime_version >= _FIRST_STRICT_RUNTIME
+        return Error.INVALID_RESOURCE_HANDLE if strict else Error.INVALID_DEVICE_FUNCTION
 
     @property
     def sticky_error(self) -> Error | None:

@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 @entry("cudaGetLastError", context=False, sets_error=False)
 def get_last_error(call: Call) -> int:
-    """The thread's last error, which is then forgotten; one that broke the context stays."""
+    """The thread's last error, which is then forgotten; one that broke the context comes back with the next call (as on
+    an H200, driver 580).
+    """
     last, call.thread.last_error = call.thread.last_error, 0
-    broken = call.driver.sticky_error
-    if last and broken is not None:
-        call.thread.last_error = broken.value
     return last
 
 
