@@ -180,5 +180,6 @@ void wpt_read_options(void) {
   wpt_options.doorbell = strchr(flags, 'd') != NULL;
   wpt_options.memory = strchr(flags, 'm') != NULL;
   wpt_options.calls = strchr(flags, 'c') != NULL;
+  wpt_options.images = strchr(flags, 'i') != NULL;
   wpt_options.wide_channel = strchr(flags, 'w') != NULL;
 }
