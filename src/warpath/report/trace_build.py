@@ -352,7 +352,21 @@ def _notes(trace: Trace) -> list[str]:
     code = trace.facts.get("exit_code", 0)
     if 128 < code < 128 + signal.NSIG:
         notes.append(f"the program was ended by signal {code - 128} ({signal.strsignal(code - 128)})")
+        if code - 128 == signal.SIGSYS:
+            notes.append(
+                "a filter (seccomp) forbids a system call: the recorder needs writev, gettid, memfd_create, pwrite64, "
+                "mmap, mremap and rt_sigaction, also where the program does without"
+            )
+    elif processes and not _ended(trace, processes[0].head.pid):
+        notes.append(
+            "the program's first process left without its last record: it called _exit, or the recorder could not "
+            "write any more and what came then is missing"
+        )
     return notes
+
+
+def _ended(trace: Trace, pid: int) -> bool:
+    return any(isinstance(record, log.Exit) and record.head.pid == pid for record in trace.log.records)
 
 
 def write_json(report: TraceReport) -> bytes:
