@@ -88,7 +88,7 @@ class Trace:
     @property
     def branch_known(self) -> bool:
         """Whether the tables were made with this branch in view."""
-        return self.branch in tables.KNOWN_BRANCHES
+        return self.driver[:1].isdigit() and self.branch in tables.KNOWN_BRANCHES
 
     @cached_property
     def ioctls(self) -> list[Ioctl]:
