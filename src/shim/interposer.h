@@ -34,13 +34,17 @@ enum kind {
   kNote = 16,
   kExit = 17,
   kActivity = 18,
+  // 19: facts, which `warpath trace` itself adds
+  kFunction = 20,
+  kParameters = 21,
+  kImage = 22,
 };
 
 // What the file descriptor of a device file is for.
 enum device { kNoDevice = 0, kControl = 1, kGpu = 2, kUvm = 3, kOtherDevice = 4, kDriverFile = 5 };
 
 // Why memory is in the log.
-enum why { kRingEntries = 1, kPushbuffer = 2, kCopySource = 3 };
+enum why { kRingEntries = 1, kPushbuffer = 2, kCopySource = 3, kImageBytes = 4 };
 
 // Whether memory could be read.
 enum { kReadable = 0, kUnreadable = 1, kAssumedSize = 2, kCut = 3 };
@@ -59,6 +63,7 @@ struct options {
   bool doorbell;
   bool memory;
   bool calls;
+  bool images;        // store what modules are loaded from
   bool wide_channel;  // driver branch 610 and later: a handle precedes hUserdMemory
 };
 
@@ -129,6 +134,27 @@ void wpt_untrap(void* address, size_t length);
 // Records what a doorbell announces, before the GPU can see it. Returns the ring's number.
 uint64_t wpt_ring(uint32_t region, uint32_t offset, uint32_t value);
 void wpt_rung(uint64_t number, uint64_t since_ns);
+
+// --- interposer_functions.c
+// ------------------------------------------------------------------------------------------
+// What a driver API call says of kernels and modules.
+enum role {
+  kNoRole,
+  kGetsFunction,
+  kGetsKernel,
+  kGetsSame,
+  kListsFunctions,
+  kListsKernels,
+  kLaunches,
+  kLaunchesSecond,
+  kLoadsImage,
+  kLoadsFile,
+};
+enum { kArguments = 3 };  // that are looked at
+
+enum role wpt_role_of(const char* name);
+uint64_t wpt_launched(enum role role, const uint64_t* arguments);  // the function a launch names, else 0
+void wpt_returned(enum role role, const uint64_t* arguments);      // a call that succeeded
 
 // --- interposer.c, interposer_calls.c, interposer_lookup.c
 // -----------------------------------------------------------------------

@@ -14,7 +14,7 @@
 
 #include "interposer.h"
 
-enum { kMostCalls = 2048, kDepth = 64, kNoSuchFunction = 500 };  // CUDA_ERROR_NOT_FOUND
+enum { kMostCalls = 2048, kDepth = 64, kLastRegister = 5, kNoSuchFunction = 500 };  // CUDA_ERROR_NOT_FOUND
 
 // The driver's exports come first, in the order of the list that the model's libcuda is made from.
 #define WP(name, ...) #name,
@@ -27,12 +27,15 @@ enum { kExported = sizeof exported / sizeof exported[0] };
 static _Atomic(const char*) names[kMostCalls];
 _Atomic(void*) wpt_targets[kMostCalls] __attribute__((visibility("hidden")));
 static _Atomic uint8_t noted[kMostCalls];
+static _Atomic uint8_t roles[kMostCalls];  // 1 + the role; 0: not looked up yet
 static atomic_int used = kExported;
 
 struct frame {
   void** slot;  // where the return address lay on the stack
   void* back;
   uint32_t index;
+  enum role role;
+  uint64_t arguments[kArguments];
 };
 
 static __thread struct {
@@ -42,7 +45,8 @@ static __thread struct {
 
 static __thread int counter __attribute__((tls_model("initial-exec")));  // perf descriptor + 1; -1: none
 
-// One entry per call: it pushes its number and joins the common path.
+// `registers` of wpt_call_begins are r9, r8, rcx, rdx, rsi, rdi. One entry per call: it pushes its number and
+// joins the common path.
 __asm__(
     ".text\n"
     ".balign 16\n"
@@ -64,6 +68,7 @@ __asm__(
     "112(%rsp)\n"
     "  mov 192(%rsp), %rdi\n"
     "  lea 200(%rsp), %rsi\n"
+    "  lea 136(%rsp), %rdx\n"
     "  call wpt_call_begins\n"
     "  mov %rax, %r11\n"
     "  movups (%rsp), %xmm0\n  movups 16(%rsp), %xmm1\n  movups 32(%rsp), %xmm2\n  movups 48(%rsp), %xmm3\n"
@@ -141,7 +146,7 @@ static uint64_t instructions(void) {
 
 struct call {
   uint32_t index, ends;
-  uint64_t result, instructions;
+  uint64_t result, instructions;  // at the beginning `result` is the function that is launched
 };
 
 static void* missing(void) { return (void*)(intptr_t)kNoSuchFunction; }
@@ -159,23 +164,37 @@ static void* resolve(uint32_t index) {
   return target;
 }
 
+static const char* name_of(uint32_t index) {
+  return index < kExported ? exported[index] : atomic_load(&names[index]);
+}
+
+static enum role role_of(uint32_t index) {
+  uint8_t known = atomic_load(&roles[index]);
+  if (known == 0) atomic_store(&roles[index], known = (uint8_t)(1 + wpt_role_of(name_of(index))));
+  return (enum role)(known - 1);
+}
+
 static void note_name(uint32_t index) {
   if (atomic_exchange(&noted[index], 1) != 0) return;
-  const char* name = index < kExported ? exported[index] : atomic_load(&names[index]);
+  const char* name = name_of(index);
   struct iovec pieces[] = {{&index, sizeof index}, {(void*)name, strlen(name)}};
   wpt_write(kName, pieces, 2);
 }
 
-__attribute__((visibility("hidden"))) void* wpt_call_begins(uint64_t index, void** slot) {
+__attribute__((visibility("hidden"))) void* wpt_call_begins(uint64_t index, void** slot,
+                                                            const uint64_t* registers) {
   int saved = errno;
   void* target = resolve((uint32_t)index);
   // Frames below this one were left by longjmp or an exception.
   while (stack.depth > 0 && stack.frames[stack.depth - 1].slot <= slot) stack.depth--;
   if (wpt_options.on && wpt_options.calls && stack.depth < kDepth) {
     note_name((uint32_t)index);
-    stack.frames[stack.depth++] = (struct frame){slot, *slot, (uint32_t)index};
+    struct frame* frame = &stack.frames[stack.depth++];
+    *frame = (struct frame){slot, *slot, (uint32_t)index, role_of((uint32_t)index), {0}};
+    for (int i = 0; i < kArguments; i++) frame->arguments[i] = registers[kLastRegister - i];
     *slot = wpt_return;
     struct call body = {.index = (uint32_t)index, .instructions = instructions()};
+    body.result = wpt_launched(frame->role, frame->arguments);
     wpt_put(kCall, &body, sizeof body);
   }
   errno = saved;
@@ -187,6 +206,7 @@ __attribute__((visibility("hidden"))) void* wpt_call_ends(uint64_t result) {
   struct frame frame = stack.frames[--stack.depth];
   struct call body = {.index = frame.index, .ends = 1, .result = result, .instructions = instructions()};
   wpt_put(kCall, &body, sizeof body);
+  if ((uint32_t)result == 0) wpt_returned(frame.role, frame.arguments);
   errno = saved;
   return frame.back;
 }

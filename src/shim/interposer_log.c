@@ -24,6 +24,7 @@ static int bounce_fd = -1;
 static uint8_t* bounce;
 static _Atomic uint64_t busy_slots;
 static _Atomic uint64_t records;
+static bool filtered;  // by seccomp, when the process began
 
 uint64_t wpt_now(void) {
   struct timespec t;
@@ -77,15 +78,16 @@ bool wpt_move_fd(int fd) {
   return true;
 }
 
-static void make_bounce(void) {
-  int fd = (int)syscall(SYS_memfd_create, "warpath-trace", 1u /* MFD_CLOEXEC */);
-  if (fd < 0) return;
-  bounce_fd = high_fd(fd);
+static bool make_bounce(void) {
   bounce = NULL;
-  if (ftruncate(bounce_fd, (off_t)kSlots * kChunk) != 0) return;
+  atomic_store(&busy_slots, 0);
+  int fd = (int)syscall(SYS_memfd_create, "warpath-trace", 1u /* MFD_CLOEXEC */);
+  if (fd < 0) return false;
+  bounce_fd = high_fd(fd);
+  if (ftruncate(bounce_fd, (off_t)kSlots * kChunk) != 0) return false;
   void* map = mmap(NULL, (size_t)kSlots * kChunk, PROT_READ | PROT_WRITE, MAP_SHARED, bounce_fd, 0);
   if (map != MAP_FAILED) bounce = map;
-  atomic_store(&busy_slots, 0);
+  return bounce != NULL;
 }
 
 // The kernel copies, so that memory which cannot be read is an error and no fault. A write to a memory file
@@ -136,7 +138,10 @@ static void read_status(uint32_t* tracer, uint32_t* seccomp) {
 }
 
 void wpt_log_process(bool forked) {
-  if (forked) make_bounce();
+  if (!make_bounce()) {
+    wpt_note(
+        "memory cannot be copied here (memfd_create fails): structures and pushbuffers are not recorded");
+  }
   struct {
     uint32_t parent, forked, tracer, seccomp;
     uint64_t wall_ns;
@@ -145,6 +150,7 @@ void wpt_log_process(bool forked) {
   clock_gettime(CLOCK_REALTIME, &wall);
   body.wall_ns = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
   read_status(&body.tracer, &body.seccomp);
+  filtered = body.seccomp != 0;
   char path[1024];
   ssize_t length = readlink("/proc/self/exe", path, sizeof path);
   struct iovec pieces[] = {{&body, sizeof body}, {path, length > 0 ? (size_t)length : 0}};
@@ -152,6 +158,11 @@ void wpt_log_process(bool forked) {
 }
 
 void wpt_log_exit(void) {
+  uint32_t tracer = 0, seccomp = 0;
+  read_status(&tracer, &seccomp);
+  if (seccomp != 0 && !filtered) {
+    wpt_note("the program filters its own system calls (seccomp): what the filter refuses is missing here");
+  }
   uint64_t count = atomic_load(&records);
   wpt_put(kExit, &count, sizeof count);
 }
@@ -175,10 +186,10 @@ void wpt_read_options(void) {
   if (fd < 0) return;
   atomic_store(&log_fd, high_fd(fd));
   if (file_size_limited()) return;
-  make_bounce();
   wpt_options.on = true;
   wpt_options.doorbell = strchr(flags, 'd') != NULL;
   wpt_options.memory = strchr(flags, 'm') != NULL;
   wpt_options.calls = strchr(flags, 'c') != NULL;
+  wpt_options.images = strchr(flags, 'i') != NULL;
   wpt_options.wide_channel = strchr(flags, 'w') != NULL;
 }

@@ -47,6 +47,7 @@ static struct {
 static struct region regions[kRegions];
 static struct sigaction wanted[2];  // what the program believes to be installed, for SIGSEGV and SIGTRAP
 static atomic_bool installed;
+static atomic_int probing;  // the thread that tries whether single steps arrive
 
 static int thread_id(void) { return (int)syscall(SYS_gettid); }
 
@@ -205,6 +206,11 @@ static void on_fault(int signal, siginfo_t* info, void* context) {
 }
 
 static void on_trap(int signal, siginfo_t* info, void* context) {
+  int self = thread_id();
+  if (info->si_code > 0 && atomic_compare_exchange_strong(&probing, &self, 0)) {
+    ((ucontext_t*)context)->uc_mcontext.gregs[REG_EFL] &= ~kTrapFlag;
+    return;
+  }
   if (atomic_load(&step.owner) != thread_id() || info->si_code <= 0) {
     pass_on(signal, info, context);
     return;
@@ -226,6 +232,20 @@ static void install(void) {
   real(SIGTRAP, &ours, &wanted[1]);
 }
 
+// Whether a single step reaches the handler: a debugger can keep it to itself, and then no instruction could
+// be redirected. Below the red zone, since it pushes.
+static bool steps_arrive(void) {
+  atomic_store(&probing, thread_id());
+  __asm__ volatile(
+      "lea -128(%%rsp), %%rsp\n"
+      "pushfq\n  orq $0x100, (%%rsp)\n  popfq\n"
+      "nop\n"
+      "pushfq\n  andq $~0x100, (%%rsp)\n  popfq\n"
+      "lea 128(%%rsp), %%rsp\n" ::
+          : "memory", "cc");
+  return atomic_exchange(&probing, 0) == 0;
+}
+
 static struct region* free_region(void) {
   for (int i = 0; i < kRegions; i++) {
     if (atomic_load(&regions[i].address) == 0 && regions[i].length == 0) return &regions[i];
@@ -239,6 +259,11 @@ bool wpt_trap(void* address, size_t length, uint32_t handle) {
     wpt_note("more doorbell pages than the recorder has room for: this one is not trapped");
     return false;
   }
+  install();
+  if (!steps_arrive()) {
+    wpt_note("a debugger keeps the program's single steps to itself: rings are not recorded");
+    return false;
+  }
   int plain = MAP_PRIVATE | MAP_ANONYMOUS;
   void* scratch = mmap(NULL, length, PROT_READ | PROT_WRITE, plain, -1, 0);
   void* room = mmap(NULL, length, PROT_NONE, plain, -1, 0);
@@ -250,7 +275,6 @@ bool wpt_trap(void* address, size_t length, uint32_t handle) {
     munmap(room, length);
     return false;
   }
-  install();
   r->length = length;
   r->real = real;
   r->scratch = scratch;

@@ -77,6 +77,12 @@ def test_every_launch_has_memory_of_its_own(machine: Callable[..., Machine], fat
     assert len({qmd_va for qmd_va, _, _ in m.gpu.launches}) == 1024
 
 
+def test_launches_of_a_channel_take_turns_at_eight_latches(machine: Callable[..., Machine]) -> None:
+    channels = machine("h200").driver.channels
+    assert [channels.compute(0).next_latch() for _ in range(9)] == [8, 9, 10, 11, 12, 13, 14, 15, 8]
+    assert [channels.compute(index).next_latch() for index in (1, 2, 1)] == [56, 64, 57]
+
+
 @pytest.mark.parametrize("arguments", [[], [b"\0" * 8] * 2, [b"\0" * 8, b"\0" * 8, b"\0" * 8]])
 def test_arguments_must_match(machine: Callable[..., Machine], fatbin: bytes, arguments: list[bytes]) -> None:
     m = machine()

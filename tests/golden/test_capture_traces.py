@@ -112,6 +112,27 @@ def test_kernel_times_belong_to_launches() -> None:
     assert (info.measured_ns, info.measured_by) == (4128.0, "CUPTI activity")
 
 
+def test_what_the_driver_puts_into_a_qmd_for_itself() -> None:
+    """What the model's driver does the same way: bank 5 is bank 0 again, the code is prefetched and 2 KiB beyond, each
+    channel has eight latches.
+    """
+    for name in ("vadd", "graph", "softmax", "reduce", "threads"):
+        latches: dict[int, list[int]] = {}
+        for launch in _trace(name).launches:
+            named = _trace(name).kernel_of(launch)
+            if launch.form != "pointer" or launch.qmd is None or launch.work is None or named is None:
+                continue
+            banks = {bank.index: (bank.va, bank.size) for bank in launch.work.banks}
+            assert banks[5] == banks[0]
+            assert banks[1] == (banks[7][0] + 0x10000, 0x900)
+            assert launch.qmd.get("PROGRAM_PREFETCH_SIZE") == -(-named.code_bytes // 256) + 8
+            ring = launch.where.submission.ring
+            latches.setdefault(ring.value, []).append(launch.qmd.get("ARRIVE_AT_LATCH_ID"))
+        for token, found in latches.items():
+            first = 8 if token == 0xA else 8 * token - 32
+            assert found == [first + index % 8 for index in range(len(found))]
+
+
 def replay_recording(name: str) -> Outcome:
     gpu = trace_build.board(_trace(name))
 

@@ -169,7 +169,7 @@ def test_the_builders_write_the_captured_launch_word_for_word() -> None:
     )
     config = templates.SharedConfig(8 << 10, 228 << 10, 32 << 10)
     qmd = templates.kernel_qmd(
-        "V04_00", work, sass_version=0x90, shared_config=config, code_bytes=0x280, latch=8, prefetch_bank=5
+        "V04_00", work, sass_version=0x90, shared_config=config, code_bytes=512, latch=8, prefetch_bank=5
     )
     launch = LaunchSegment(
         bank_va=BANK_VA,

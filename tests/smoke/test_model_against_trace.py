@@ -10,20 +10,13 @@ from warpath.report.compare import pairs
 from warpath.report.trace_compare import SAME, Row, compare
 
 ROOT = Path(__file__).resolve().parents[2]
-DIFFER = {
-    "PROGRAM_PREFETCH_SIZE",
-    "ARRIVE_AT_LATCH_ID",
-    *(f"CONSTANT_BUFFER_VALID({bank})" for bank in (1, 5, 7)),
-    *(f"CONSTANT_BUFFER_SIZE_SHIFTED4({bank})" for bank in (1, 5, 7)),
-    "CONSTANT_BUFFER_PREFETCH(5)",
-}
 
 
 def _differs(row: Row) -> bool:
     return row.kind != SAME and not row.moves
 
 
-def test_methods_are_the_same_and_the_fields_that_differ_are_known(tmp_path: Path) -> None:
+def test_methods_and_qmd_are_the_same(tmp_path: Path) -> None:
     model, trace = tmp_path / "model.json", tmp_path / "trace.json"
     made = warpath("explain", "--gpu", "h200", ROOT / "examples" / "vadd.cu", "--json", model)
     assert made.code == 0, made.stderr
@@ -33,4 +26,7 @@ def test_methods_are_the_same_and_the_fields_that_differ_are_known(tmp_path: Pat
     assert left.submission.pushbuffer_dwords == right.submission.pushbuffer_dwords == 390
     found = compare(left, right)
     assert [row.what for row in found.methods if _differs(row)] == []
-    assert {row.what for row in found.qmd if _differs(row)} == DIFFER
+    assert [row.what for row in found.qmd if _differs(row)] == []
+    unnamed = [row.what for row in found.bank if _differs(row)]
+    assert len(unnamed) == 6
+    assert all(name.startswith("word 0x") for name in unnamed)

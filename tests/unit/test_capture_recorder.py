@@ -16,12 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from warpath.capture import log
+from tests.trace_kit import build
+from warpath.capture import functions, images, log
 from warpath.capture.trace import Trace
 from warpath.command.gpfifo import Entry
 
-ROOT = Path(__file__).parents[2]
-SOURCES = ROOT / "tests" / "data" / "traces"
 FORMS, THREADS, RINGS, WRONG_TOKEN = 6, 4, 200, 0x8004
 
 Record = Callable[..., tuple[subprocess.CompletedProcess[str], Trace]]
@@ -30,25 +29,13 @@ Record = Callable[..., tuple[subprocess.CompletedProcess[str], Trace]]
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     folder = tmp_path_factory.mktemp("recorder")
-    shared = ["gcc", "-O1", "-shared", "-fPIC"]
-    recorder = [
-        *shared,
-        "-std=gnu17",
-        "-D_GNU_SOURCE",
-        "-fvisibility=hidden",
-        *sorted((ROOT / "src" / "shim").glob("interposer*.c")),
-    ]
-    subprocess.run([*recorder, "-o", folder / "recorder.so", "-ldl", "-lpthread"], check=True)
-    subprocess.run([*shared, SOURCES / "fake_driver.c", "-o", folder / "driver.so"], check=True)
-    subprocess.run(
-        ["gcc", "-O1", SOURCES / "fake_program.c", "-o", folder / "program", "-lpthread"], check=True
-    )
+    build(folder, "recorder.so", "driver.so", "libcuda.so.1", "program", "modules")
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 
     def run(
-        *arguments: str, flags: str = "dmc", limited: bool = False
+        *arguments: str, flags: str = "dmc", limited: bool = False, program: str = "program"
     ) -> tuple[subprocess.CompletedProcess[str], Trace]:
         path = folder / "log"
         path.write_bytes(log.header(time.time_ns(), time.monotonic_ns()))
@@ -58,7 +45,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
             "WARPATH_TRACE_FLAGS": flags,
             "LD_PRELOAD": f"{folder / 'recorder.so'}:{folder / 'driver.so'}",
         }
-        command = ["true"] if limited else [folder / "program", *arguments]
+        command = ["true"] if limited else [folder / program, *arguments]
         done = subprocess.run(
             command,
             env=environment,
@@ -161,3 +148,34 @@ def test_a_limit_on_file_sizes_does_not_end_the_program(record: Record) -> None:
     assert done.returncode == 0
     (note,) = [r for r in trace.log.records if isinstance(r, log.Note)]
     assert "ulimit -f" in note.text
+
+
+def test_calls_say_which_function_they_launch(record: Record) -> None:
+    done, trace = record(program="modules", flags="c")
+    assert done.stdout == "good\n"
+    known = functions.Functions(trace.log.records)
+    launched = [known.launched(call) for call in trace.calls if call.name == "cuLaunchKernel"]
+    assert launched == [
+        ("_Z5firstPfi", ((0, 8), (8, 4))),
+        ("_Z5firstPfi", ((0, 8), (8, 4))),
+        ("second", ((0, 6), (8, 4))),  # asked as a kernel, not as a function
+        ("second", ((0, 8), (8, 4))),
+        ("listed", ((0, 6), (8, 4))),
+    ]
+    assert sum(isinstance(r, log.Parameters) for r in trace.log.records) == 4  # once a handle
+
+
+def test_images_are_where_the_log_says(record: Record) -> None:
+    _, trace = record(program="modules", flags="c")
+    heap, file = (r for r in trace.log.records if isinstance(r, log.Image))
+    assert (heap.size, heap.path) == (40, "")
+    assert (file.size, Path(file.path).name) == (40, "modules")
+    ((data, where),) = images.contents(trace.log.records)
+    assert (data[16:37], where) == (b"in the program's file", file.path)
+
+
+def test_images_are_stored_when_asked_for(record: Record) -> None:
+    _, trace = record(program="modules", flags="ci")
+    heap, file = (data[16:] for data, _ in images.contents(trace.log.records))
+    assert heap.startswith(b"on the heap\0")
+    assert file.rstrip(b"\0") == b"in the program's file"

@@ -13,7 +13,8 @@ UNFINISHED = -1
 @dataclass(frozen=True, slots=True)
 class ApiCall:
     """One call. `depth` counts the calls around it in its thread; `duration_ns` is -1 when it never returned.
-    `instructions` are the user-space instructions inside it, 0 where the machine does not count them.
+    `instructions` are the user-space instructions inside it, 0 where the machine does not count them; `function` is the
+    handle of the function that it launches, 0 for other calls.
     """
 
     name: str
@@ -24,6 +25,7 @@ class ApiCall:
     result: int
     depth: int
     instructions: int
+    function: int
 
     @property
     def end_ns(self) -> int:
@@ -65,6 +67,7 @@ def _call(names: dict[tuple[int, int], str], begin: log.Call, end: log.Call | No
         result=0 if end is None else end.result & 0xFFFFFFFF,
         depth=depth,
         instructions=0 if end is None else end.instructions - begin.instructions,
+        function=begin.result,
     )
 
 

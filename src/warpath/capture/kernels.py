@@ -18,7 +18,10 @@ _FATBIN_MAGIC = b"\x50\xed\x55\xba"
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A kernel found in memory at `va`; `params` are (offset, size) in order."""
+    """A kernel found in memory at `va`; `params` are (offset, size) in order.
+
+    When the driver's API named it, sizes and the parameters' base are 0; `params` is None where it did not tell them.
+    """
 
     va: int
     name: str
@@ -26,7 +29,7 @@ class Named:
     code_bytes: int
     registers: int
     param_base: int
-    params: tuple[tuple[int, int], ...]
+    params: tuple[tuple[int, int], ...] | None
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in a log's facts."""
@@ -50,19 +53,27 @@ class _Code:
 def cubins(path: Path) -> list[Cubin]:
     """The cubins in a program, library, fatbin or cubin; none when it holds nothing that can be read."""
     try:
-        data = path.read_bytes()
+        return in_image(path.read_bytes(), str(path))
+    except OSError:
+        return []
+
+
+def in_image(data: bytes, where: str, majors: frozenset[int] = frozenset()) -> list[Cubin]:
+    """The cubins in the bytes of such a file or of a module's image; of these major versions only, if any are given."""
+    try:
         if data[:4] == _FATBIN_MAGIC:
-            bins = [fatbin.Fatbin.parse(data, str(path))]
+            bins = [fatbin.Fatbin.parse(data, where)]
         elif data[:4] != b"\x7fELF":
             return []
-        elif Elf(data, str(path)).machine == EM_CUDA:
-            return [Cubin(data, str(path))]
+        elif Elf(data, where).machine == EM_CUDA:
+            return [Cubin(data, where)]
         else:
-            bins = fatbin.from_elf(data, str(path))
+            bins = fatbin.from_elf(data, where)
+        members = [m for each in bins for m in each.members if m.kind == "elf"]
         return [
-            Cubin(m.payload(), f"{path} sm_{m.sm}") for each in bins for m in each.members if m.kind == "elf"
+            Cubin(m.payload(), f"{where} sm_{m.sm}") for m in members if not majors or m.sm // 10 in majors
         ]
-    except (OSError, WarpathError):
+    except WarpathError:
         return []
 
 

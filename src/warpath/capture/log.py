@@ -24,7 +24,9 @@ from warpath.capture.records import (
     Dup,
     Exit,
     Facts,
+    Function,
     Head,
+    Image,
     IoctlEnd,
     IoctlStart,
     Map,
@@ -32,6 +34,7 @@ from warpath.capture.records import (
     Name,
     Note,
     Open,
+    Parameters,
     Process,
     Record,
     Region,
@@ -236,6 +239,19 @@ def _activity(head: Head, body: memoryview) -> Activity:
     return Activity(head, bytes(body))
 
 
+def _function(head: Head, body: memoryview) -> Function:
+    return Function(head, *struct.unpack_from("<QQ", body), _text(body[16:]))
+
+
+def _parameters(head: Head, body: memoryview) -> Parameters:
+    (handle,) = struct.unpack_from("<Q", body)
+    return Parameters(head, handle, tuple(struct.iter_unpack("<II", body[8:])))
+
+
+def _image(head: Head, body: memoryview) -> Image:
+    return Image(head, *struct.unpack_from("<QQQ", body), _text(body[24:]))
+
+
 _KINDS: dict[int, Callable[[Head, memoryview], Record]] = {
     1: _process,
     2: _open,
@@ -256,4 +272,7 @@ _KINDS: dict[int, Callable[[Head, memoryview], Record]] = {
     17: _simple(Exit, "<Q"),
     18: _activity,
     _FACTS: _facts,
+    20: _function,
+    21: _parameters,
+    22: _image,
 }

@@ -153,8 +153,8 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory copied at a ring. `why`: 1 ring entries, 2 pushbuffer, 3 what a copy reads. Shorter than `asked` when
-    the rest could not be read.
+    """Memory copied at a ring. `why`: 1 ring entries, 2 pushbuffer, 3 what a copy reads; 4 a module's image, at no
+    ring (0). Shorter than `asked` when the rest could not be read.
     """
 
     head: Head
@@ -195,7 +195,9 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A driver API call begins or `ends`; `instructions` is the thread's count so far, 0 where there is none."""
+    """A driver API call begins or `ends`; `instructions` is the thread's count so far, 0 where there is none.
+    `result` is that of a call that ends; of one that begins the handle of the function it launches, 0 for others.
+    """
 
     head: Head
     index: int
@@ -229,6 +231,38 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
+class Function:
+    """The driver gave out a function: its mangled `name`, or "" for the one that handle `same` has."""
+
+    head: Head
+    handle: int
+    same: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """Where a function's parameters lie, as the driver says: (offset, bytes) in order."""
+
+    head: Head
+    handle: int
+    places: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A module was loaded from `size` bytes at `address` (0 for text), which lie at `offset` of the file `path` when
+    there is one; with address 0 from the whole file.
+    """
+
+    head: Head
+    address: int
+    size: int
+    offset: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What `warpath trace` itself found out before or after the program ran: driver, GPU, times, kernels."""
 
@@ -255,5 +289,8 @@ Record = (
     | Note
     | Exit
     | Activity
+    | Function
+    | Parameters
+    | Image
     | Facts
 )

@@ -35,6 +35,7 @@ class Recording:
     doorbell: bool = True
     memory: bool = False
     calls: bool = True
+    images: bool = False  # store what modules are loaded from
     measure: Path | None = None  # libcupti
     untraced: bool = False  # also run without the recorder first, for its cost
 
@@ -144,8 +145,8 @@ def record(what: Recording, library: Path) -> int:
     trace = Trace(log.read(what.output))
     if not any(isinstance(each, log.Process) for each in trace.log.records):
         raise UsageError(_why_not(what.program[0], trace))
-    named = trace.find_kernels([path])
-    _append(what.output, {"kernels": [each.to_json() for each in named]}, end)
+    named = {each.va: each for each in (*trace.find_in_images(), *trace.find_kernels([path]))}
+    _append(what.output, {"kernels": [each.to_json() for each in named.values()]}, end)
     return code
 
 
@@ -180,7 +181,7 @@ def _run(what: Recording, library: Path, driver: str) -> int:
 def environment(what: Recording, library: Path, driver: str, base: dict[str, str]) -> dict[str, str]:
     """The program's environment with the recorder in it."""
     branch = driver.split(".")[0]
-    flags = (("d", what.doorbell), ("m", what.memory), ("c", what.calls))
+    flags = (("d", what.doorbell), ("m", what.memory), ("c", what.calls), ("i", what.images))
     wide = "w" if branch.isdigit() and int(branch) >= _WIDE_CHANNEL_SINCE else ""
     variables = dict(base)
     variables["WARPATH_TRACE_LOG"] = str(what.output.resolve())

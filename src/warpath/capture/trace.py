@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from warpath.capture import activity, calls, ioctls, kernels, log, stream, tables, work
+from warpath.capture import activity, calls, functions, images, ioctls, kernels, log, stream, tables, work
 from warpath.capture.activity import Measured
 from warpath.capture.calls import ApiCall
 from warpath.capture.ioctls import Ioctl
@@ -88,7 +88,7 @@ class Trace:
     @property
     def branch_known(self) -> bool:
         """Whether the tables were made with this branch in view."""
-        return self.branch in tables.KNOWN_BRANCHES
+        return self.driver[:1].isdigit() and self.branch in tables.KNOWN_BRANCHES
 
     @cached_property
     def ioctls(self) -> list[Ioctl]:
@@ -132,29 +132,42 @@ class Trace:
 
     @cached_property
     def named(self) -> dict[int, Named]:
-        """Kernels by address, from the facts that the tracing run left."""
+        """Kernels by address: those whose code the tracing run found in files, and those that API calls name."""
         rows = self.facts.get("kernels", [])
         try:
             found = [Named.from_json(row) for row in rows]
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"the recording's list of kernels is malformed: {error}") from error
-        return {named.va: named for named in found}
+        return {named.va: named for named in (*reversed(self._called.values()), *found)}
+
+    @cached_property
+    def _called(self) -> dict[int, Named]:
+        """Kernels that the launching call names, by place in `launches`."""
+        said = functions.Functions(self.log.records)
+        return functions.name_launches(self.launches, self.calls, self.within, said, self._code_address)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(launch): place for place, launch in enumerate(self.launches)}
+
+    def _code_address(self, launch: Launch) -> int:
+        """Where a launch's code is. CUPTI's stub in front of it leaves the kernel's address in constant bank 0."""
+        assert launch.work is not None
+        if launch.constants is None or launch.qmd is None or not launch.qmd.has("SASS_VERSION"):
+            return launch.work.program_va
+        version = launch.qmd.get("SASS_VERSION")
+        address = _program_address(f"sm_{version >> 4}{version & 15}", launch.constants)
+        return address or launch.work.program_va
 
     def kernel_of(self, launch: Launch) -> Named | None:
-        """The kernel of a launch; CUPTI's stub in front of it leaves the kernel's address in constant bank 0."""
+        """The kernel of a launch: what its call names, or what lies at its address."""
         if launch.work is None:
             return None
-        found = self.named.get(launch.work.program_va)
-        if (
-            found is None
-            and launch.constants is not None
-            and launch.qmd is not None
-            and launch.qmd.has("SASS_VERSION")
-        ):
-            version = launch.qmd.get("SASS_VERSION")
-            address = _program_address(f"sm_{version >> 4}{version & 15}", launch.constants)
-            found = self.named.get(address)
-        return found
+        there = self.named.get(launch.work.program_va) or self.named.get(self._code_address(launch))
+        called = self._called.get(self._places.get(id(launch), -1))
+        if there is None or called is None:
+            return there or called
+        return there if there.mangled == called.mangled else called
 
     def kernel_name(self, launch: Launch) -> str:
         """The kernel's name, or where its code is."""
@@ -187,6 +200,25 @@ class Trace:
     def find_kernels(self, paths: Sequence[Path]) -> list[Named]:
         """The kernels of these programs and libraries that the recording shows being uploaded."""
         known = [cubin for path in paths for cubin in kernels.cubins(path)]
+        return kernels.match(self._code_writes(), known)
+
+    def find_in_images(self) -> list[Named]:
+        """The kernels of the images that modules were loaded from, as far as they are in the log or still in files.
+
+        Nothing is read when every launch has a name already.
+        """
+        if all(launch.work is None or self.kernel_of(launch) for launch in self.launches):
+            return []
+        majors = frozenset(
+            launch.qmd.get("SASS_VERSION") >> 4
+            for launch in self.launches
+            if launch.qmd is not None and launch.qmd.has("SASS_VERSION")
+        )
+        known = [
+            cubin
+            for data, where in images.contents(self.log.records)
+            for cubin in kernels.in_image(data, where, majors)
+        ]
         return kernels.match(self._code_writes(), known)
 
     def _code_writes(self) -> list[tuple[int, bytes]]:

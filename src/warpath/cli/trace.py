@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--with-memory", action="store_true", help="also record what copies read from the host"
     )
     parser.add_argument(
+        "--with-images", action="store_true", help="also store the images that modules are loaded from"
+    )
+    parser.add_argument(
         "--measure", action="store_true", help="add kernel times from CUPTI, whose own work is recorded, too"
     )
     parser.add_argument(
@@ -84,6 +87,7 @@ def _record(args: argparse.Namespace) -> int:
         doorbell=not args.no_doorbell,
         memory=args.with_memory,
         calls=not args.no_calls,
+        images=args.with_images,
         measure=session.find_cupti() if args.measure else None,
         untraced=args.overhead,
     )

@@ -27,7 +27,8 @@ _KERNEL_CONSTANTS: Mapping[str, int] = {
     "ENABLE_PROGRAM_PRE_EXIT": 1,
     "ARRIVE_AT_LATCH_VALID": 1,
 }
-_PREFETCH_UNIT = 64  # bytes per unit of PROGRAM_PREFETCH_SIZE: 0x280 bytes of code were written as 0xa
+# PROGRAM_PREFETCH_SIZE: five kernels of 384 to 8064 bytes were recorded with their code in units of 256 bytes, plus 8.
+_PREFETCH_UNIT, _PREFETCH_BEYOND = 256, 8
 _CONFIG_UNIT = 4096
 _SPACER_REGISTERS = 8
 
@@ -88,7 +89,7 @@ def _set_prefetch(qmd: Qmd, program_va: int, code_bytes: int) -> None:
     limit = (1 << (size.hi - size.lo + 1)) - 1
     qmd.set("PROGRAM_PREFETCH_ADDR_LOWER_SHIFTED", (program_va >> 8) & 0xFFFFFFFF)
     qmd.set("PROGRAM_PREFETCH_ADDR_UPPER_SHIFTED", program_va >> 40)
-    qmd.set("PROGRAM_PREFETCH_SIZE", min(-(-code_bytes // _PREFETCH_UNIT), limit))
+    qmd.set("PROGRAM_PREFETCH_SIZE", min(-(-code_bytes // _PREFETCH_UNIT) + _PREFETCH_BEYOND, limit))
 
 
 def spacer_qmd(version: str, next_va: int) -> Qmd:

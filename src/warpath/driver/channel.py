@@ -24,6 +24,7 @@ RING_STRIDE = 0x3000
 PUSHBUFFER_BYTES = 2 << 20
 SEMAPHORE_STRIDE = 16
 _WORD = 4
+_LATCHES = 8
 
 
 class Doorbell(Protocol):
@@ -67,6 +68,7 @@ class Channel:
         wait: Callable[[Fence], None],
         host_ns: Callable[[], int],
         copies: bool = False,
+        first_latch: int = 0,
     ) -> None:
         self.name = name
         self.copies = copies  # a copy engine's channel, which releases with that engine's methods
@@ -76,6 +78,8 @@ class Channel:
         self.pushbuffer_va = pushbuffer_va
         self.semaphore_va = semaphore_va
         self.payload = 0  # of the last segment submitted
+        self._first_latch = first_latch
+        self._launches = 0
         self._memory = memory
         self._gpu = gpu
         self._journal = journal
@@ -105,6 +109,12 @@ class Channel:
     def next_payload(self) -> int:
         """What the next segment must release to `semaphore_va`."""
         return self.payload + 1
+
+    def next_latch(self) -> int:
+        """The latch id that the next launch arrives at: a channel has eight, used in turn."""
+        latch = self._first_latch + self._launches % _LATCHES
+        self._launches += 1
+        return latch
 
     def submit(self, segment: bytes, what: str, launch: int | None = None) -> Fence:
         """Hand one segment to the GPU; it must release `next_payload`. Waits only when there is no room."""

@@ -19,6 +19,9 @@ COMPUTE_CHANNELS = 8  # what CUDA_DEVICE_MAX_CONNECTIONS is by default
 _COPY_IN, _COPY_OUT = COMPUTE_CHANNELS, COMPUTE_CHANNELS + 1
 _COUNT = COMPUTE_CHANNELS + 2
 
+# Launches on the default stream's channel were captured with latches 8 to 15, on those of other streams from 56 on.
+_FIRST_LATCH, _FIRST_STREAM_LATCH = 8, 56
+
 # Channel ids and runlists as on the captured machine.
 _TOKENS = [*(Token(0x0A + index, 0) for index in range(COMPUTE_CHANNELS)), Token(0x12, 1), Token(0x16, 3)]
 
@@ -108,6 +111,7 @@ class ChannelSet:
             wait=self._wait,
             host_ns=self._host_ns,
             copies=copies,
+            first_latch=_FIRST_LATCH if index == 0 else _FIRST_STREAM_LATCH + 8 * (index - 1),
         )
         self._set_up(channel)
         return channel

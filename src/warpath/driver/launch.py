@@ -22,7 +22,7 @@ from warpath.driver.error import CudaError, Error
 from warpath.driver.journal import LaunchRecord
 from warpath.driver.limits import Configuration
 from warpath.driver.module import Function
-from warpath.driver.slots import LaunchSlot
+from warpath.driver.slots import NEXT_BANK_BYTES, SHARED_BANK_BYTES, LaunchSlot
 from warpath.gpu.occupancy import Request, driver_carveout, launch_registers, shared_allocation
 from warpath.gpu.spec import Sm
 
@@ -36,6 +36,8 @@ WINDOW_BYTES = 0x100_0000  # each of the shared and local windows
 STACK_RESERVE = 0x240
 STACK_POINTER = WINDOW_BYTES - STACK_RESERVE
 _BANK_UNIT = 256  # captured: a bank of 0x22c bytes was declared as 0x300
+_WITH_DRIVER_BANKS = "V04_00"  # the only QMD version whose launches were captured whole
+_AHEAD = 5  # constant bank that is fetched before the grid starts
 _LOCAL_UNIT = 16
 _WORD_MASK = 0xFFFF_FFFF
 _PLANS = 256  # kept for each module
@@ -88,7 +90,8 @@ class Launch:
         plan = self._plan(driver)
         slot = driver.slots.take(plan.param_base + len(self.params))
         segment = driver.segment(stream, stream.channel)
-        segment.launch(plan.segment(self.params, slot, index, segment.done))
+        latch = stream.channel.next_latch()
+        segment.launch(plan.segment(self.params, slot, index, latch, segment.done))
         submission = driver.journal.submitted
         fence = segment.submit(self.label, index)
         slot.used_by(fence)
@@ -133,14 +136,19 @@ class LaunchPlan:
         self._param_layout = tuple((param.offset, param.size) for param in self.kernel.params)
         self._bank_bytes = align_up(self.param_base + len(launch.params), _BANK_UNIT)
         self._chained = self.spec.qmd_version >= "V04"
+        self._driver_banks = self.spec.qmd_version == _WITH_DRIVER_BANKS
         self._layout = constbank.load_layout(self.spec.cbank0)
         constants = bytearray(constbank.build(self._layout, param_base=self.param_base))
-        constbank.store(self._layout, constants, **self._named(self._fields()))
+        banks = module.banks(self.kernel)
+        addresses: dict[str, FieldValue] = {f"bank{index}_address": va for index, va, _ in banks}
+        constbank.store(self._layout, constants, **self._named(self._fields() | addresses))
         self._constants = bytes(constants)
-        self._qmd = self._build_qmd(module.banks(self.kernel), launch.function.carveout)
+        self._qmd = self._build_qmd(banks, launch.function.carveout)
 
-    def segment(self, params: bytes, slot: LaunchSlot, index: int, done: Semaphore) -> LaunchSegment:
-        """All that goes into the pushbuffer for launch `index` in `slot`."""
+    def segment(
+        self, params: bytes, slot: LaunchSlot, index: int, latch: int, done: Semaphore
+    ) -> LaunchSegment:
+        """All that goes into the pushbuffer for launch `index` in `slot`, which arrives at `latch`."""
         constants = bytearray(self._constants)
         constbank.store(self._layout, constants, **self._named(self._slot_fields(slot, index, len(params))))
         qmd = self._qmd.copy()
@@ -149,10 +157,12 @@ class LaunchPlan:
         )
         grid.write_links(
             qmd,
-            (ConstantBank(0, slot.bank_va, self._bank_bytes),),
+            self._banks(slot),
             (Release(slot.semaphore_va, (index + 1) & _WORD_MASK),),
             dependents,
         )
+        if self._driver_banks:
+            qmd.set("ARRIVE_AT_LATCH_ID", latch)
         return LaunchSegment(
             bank_va=slot.bank_va,
             constants=bytes(constants),
@@ -164,6 +174,18 @@ class LaunchPlan:
             slot=Semaphore(slot.semaphore_va, index & _WORD_MASK),
             spacer=templates.spacer_qmd(self.spec.qmd_version, slot.next_qmd_va) if self._chained else None,
             spacer_va=slot.spacer_va,
+        )
+
+    def _banks(self, slot: LaunchSlot) -> tuple[ConstantBank, ...]:
+        """Bank 0, and those that the driver adds for itself: bank 5 is bank 0 again, to be fetched ahead."""
+        bank = ConstantBank(0, slot.bank_va, self._bank_bytes)
+        if not self._driver_banks:
+            return (bank,)
+        return (
+            bank,
+            ConstantBank(1, slot.context_va + SHARED_BANK_BYTES, NEXT_BANK_BYTES),
+            ConstantBank(_AHEAD, slot.bank_va, self._bank_bytes),
+            ConstantBank(7, slot.context_va, SHARED_BANK_BYTES),
         )
 
     def _build_qmd(self, banks: Sequence[tuple[int, int, int]], carveout: int | None) -> Qmd:
@@ -188,6 +210,7 @@ class LaunchPlan:
             sass_version=self.sm.major << 4 | self.sm.minor,
             shared_config=self._shared_config(carveout),
             code_bytes=len(self.kernel.code),
+            prefetch_bank=_AHEAD if self._driver_banks else None,
         )
 
     def _shared_config(self, preferred: int | None) -> templates.SharedConfig:
@@ -221,6 +244,7 @@ class LaunchPlan:
             "launch_counter": (index + 1) & _WORD_MASK,
             "qmd_address": slot.qmd_va,
             "bank0_address": slot.bank_va,
+            "bank1_address": slot.context_va + SHARED_BANK_BYTES,
             "params_start": params_va,
             "params_end": params_va + params,
             "grid_barrier_high": high,

@@ -21,11 +21,14 @@ BARRIER_STRIDE = 64
 BANK_STRIDE = 0x1400  # parameters up to 4096 bytes, the limit of most GPUs
 BIG_BANK_STRIDE = 0x8400  # up to 32764 bytes, which newer ones accept
 BIG_COUNT = 16
+SHARED_BANK_BYTES, NEXT_BANK_BYTES = 0x10000, 0x900  # banks 7 and 1, as captured: what they hold is not known
 
 
 @dataclass(slots=True)
 class LaunchSlot:
-    """Addresses for one launch; `next_qmd_va` is where the launch after it will have its QMD."""
+    """Addresses for one launch. The launch after it will have its QMD at `next_qmd_va`; at `context_va` is what all
+    launches of a context share: bank 7, and bank 1 behind it.
+    """
 
     qmd_va: int
     next_qmd_va: int
@@ -33,6 +36,7 @@ class LaunchSlot:
     semaphore_va: int
     barrier_va: int
     bank_va: int
+    context_va: int
     user: Fence | None = None
 
     def used_by(self, fence: Fence) -> None:
@@ -48,6 +52,7 @@ class LaunchSlots:
         self._wait = wait
         self._rings: dict[int, list[LaunchSlot]] = {}
         self._turn: dict[int, int] = {}
+        self._context_va = 0
 
     def take(self, bank_bytes: int) -> LaunchSlot:
         """A free slot whose bank holds `bank_bytes`; waits for its last user when all are taken."""
@@ -68,6 +73,8 @@ class LaunchSlots:
         releases = self._region(RELEASE_STRIDE * count, Kind.SYSTEM, False)
         banks = self._region(bank_stride * count, Kind.SYSTEM, True)
         barriers = self._region(BARRIER_STRIDE * count, Kind.DEVICE, True)  # kernels read and write it
+        if not self._context_va:
+            self._context_va = self._region(SHARED_BANK_BYTES + NEXT_BANK_BYTES, Kind.SYSTEM, False)
         return [
             LaunchSlot(
                 qmd_va=qmds + index * QMD_STRIDE,
@@ -76,6 +83,7 @@ class LaunchSlots:
                 semaphore_va=releases + index * RELEASE_STRIDE,
                 barrier_va=barriers + index * BARRIER_STRIDE,
                 bank_va=banks + index * bank_stride,
+                context_va=self._context_va,
             )
             for index in range(count)
         ]

@@ -27,6 +27,18 @@ class PhaseInfo(msgspec.Struct, frozen=True, kw_only=True):
     instructions: int  # user-space, in API calls; 0 where the machine does not count them
 
 
+class CallKind(msgspec.Struct, frozen=True, kw_only=True):
+    """All driver API calls of one name, with what lies in them; name "" is what lies between calls."""
+
+    name: str
+    count: int
+    total_ns: int
+    ioctls: int
+    ioctl_ns: int
+    doorbells: int
+    instructions: int  # user-space; 0 where the machine does not count them
+
+
 class IoctlKind(msgspec.Struct, frozen=True, kw_only=True):
     """All ioctls of one kind: `detail` is the class or control command, "" for others."""
 
@@ -165,6 +177,7 @@ class TraceInfo(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, int]
     failed_opens: dict[str, str]
     phases: list[PhaseInfo]
+    calls: list[CallKind]
     ioctl_kinds: list[IoctlKind]
     ioctls: list[IoctlInfo]
     channels: list[ChannelInfo]

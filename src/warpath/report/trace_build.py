@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -36,7 +35,9 @@ from warpath.report.trace import (
     TransferInfo,
     Undecoded,
 )
+from warpath.report.trace_calls import call_kinds
 from warpath.report.trace_launch import build_launches
+from warpath.report.trace_notes import notes
 
 _HANDLE_STYLE = ("hRoot", "hClient", "hObject", "hParent", "hMemory", "hClass", "cmd")
 
@@ -77,6 +78,7 @@ def build(trace: Trace, extra: Sequence[Measured] = ()) -> TraceReport:
             files=dict(Counter(r.path for r in _opens(trace) if r.fd >= 0)),
             failed_opens={r.path: os.strerror(r.error) for r in _opens(trace) if r.fd < 0},
             phases=list(_phases(trace)),
+            calls=call_kinds(trace),
             ioctl_kinds=_kinds(trace),
             ioctls=[_ioctl(trace, ioctl) for ioctl in trace.ioctls],
             channels=_channels(trace),
@@ -88,7 +90,7 @@ def build(trace: Trace, extra: Sequence[Measured] = ()) -> TraceReport:
             measured=[_measured(each) for each in measured],
             overhead=_overhead(trace),
             undecoded=_undecoded(trace),
-            notes=_notes(trace),
+            notes=notes(trace, gpu),
             truncated=trace.log.truncated is not None,
         ),
     )
@@ -326,33 +328,6 @@ def _undecoded(trace: Trace) -> Undecoded:
         parameters=sum(bool(ioctl.opaque) for ioctl in trace.ioctls),
         records=sum(trace.log.unknown.values()),
     )
-
-
-def _notes(trace: Trace) -> list[str]:
-    notes = list(dict.fromkeys(r.text for r in trace.log.records if isinstance(r, log.Note)))
-    processes = [r for r in trace.log.records if isinstance(r, log.Process)]
-    if not any(record.fd >= 0 for record in _opens(trace)):
-        notes.append("the program opened no device file of an NVIDIA driver")
-    if any(p.tracer for p in processes):
-        notes.append(
-            "a debugger or tracer was attached: it sees the recorder's single steps, which are slow under it"
-        )
-    if any(p.seccomp == 2 for p in processes):
-        notes.append("system calls are filtered (seccomp): what the filter refuses is missing here")
-    if not trace.driver:
-        notes.append(f"the recording does not name its driver: branch {trace.branch} is assumed")
-    elif not trace.branch_known:
-        known = f"{tables.KNOWN_BRANCHES.start} to {tables.KNOWN_BRANCHES.stop - 1}"
-        notes.append(
-            f"driver {trace.driver} is of a branch the tables do not cover ({known}): ioctl fields may be off; "
-            "the command stream does not depend on it"
-        )
-    if trace.log.truncated is not None:
-        notes.append(f"the recording ends inside a record, at offset {trace.log.truncated:#x}")
-    code = trace.facts.get("exit_code", 0)
-    if 128 < code < 128 + signal.NSIG:
-        notes.append(f"the program was ended by signal {code - 128} ({signal.strsignal(code - 128)})")
-    return notes
 
 
 def write_json(report: TraceReport) -> bytes:

@@ -85,7 +85,7 @@ def _is(trace: Trace, submitted: Submitted, name: str, time: Measured) -> bool:
 def _launch(trace: Trace, gpu: Gpu, index: int, submitted: Submitted, time: Measured | None) -> Launch:
     work = submitted.work
     named = trace.kernel_of(submitted)
-    base = named.param_base if named is not None else gpu.param_base
+    base = (named.param_base if named is not None else 0) or gpu.param_base
     return Launch(
         index=index,
         kernel=trace.kernel_name(submitted),
@@ -115,7 +115,7 @@ def _params(submitted: Submitted, named: Named | None, base: int) -> list[ParamV
     if submitted.constants is None or len(submitted.constants) <= base:
         return []
     data = submitted.constants[base:]
-    if named is None:
+    if named is None or named.params is None:
         return [ParamValue(offset=0, size=len(data), value=data.hex())]
     found: list[ParamValue] = []
     for offset, size in named.params:

@@ -11,7 +11,7 @@ from warpath.report.model import Launch, MethodInfo
 from warpath.report.trace import LaunchInfo, TraceInfo, TraceReport
 from warpath.units import format_bytes, format_duration_ns
 
-MOST_KINDS, MOST_LAUNCHES, MOST_LOADS = 16, 12, 8
+MOST_KINDS, MOST_LAUNCHES, MOST_LOADS, MOST_CALLS = 16, 12, 8, 10
 
 
 def render(report: TraceReport, console: Console) -> None:
@@ -24,6 +24,7 @@ def render(report: TraceReport, console: Console) -> None:
     )
     for title, lines in (
         ("phases", _phases(trace)),
+        ("driver API calls, by time", _calls(trace)),
         ("device files", _files(trace)),
         ("ioctls", _kinds(trace)),
         ("channels", _channels(trace)),
@@ -62,6 +63,27 @@ def _phases(trace: TraceInfo) -> Iterator[str]:
             f"{phase.name:8} {phase.opens:4} opens, {phase.ioctls:4} ioctls in {format_duration_ns(phase.ioctl_ns)}, "
             f"{phase.doorbells:4} doorbells, {phase.calls:4} API calls in {format_duration_ns(phase.call_ns)}{counted}"
         )
+
+
+def _calls(trace: TraceInfo) -> Iterator[str]:
+    """The costliest calls; what they cost the host beside time."""
+    worth = [kind for kind in trace.calls if kind.name]
+    for kind in worth[:MOST_CALLS]:
+        each = f", {format_duration_ns(kind.total_ns / kind.count)} each" if kind.count > 1 else ""
+        counted = f", {kind.instructions} user instructions" if kind.instructions else ""
+        yield (
+            f"{kind.count:5} {kind.name}: {format_duration_ns(kind.total_ns)}{each}, {kind.ioctls} ioctls in "
+            f"{format_duration_ns(kind.ioctl_ns)}, {kind.doorbells} doorbells{counted}"
+        )
+    if rest := worth[MOST_CALLS:]:
+        total = format_duration_ns(sum(kind.total_ns for kind in rest))
+        yield f"{sum(kind.count for kind in rest):5} of {len(rest)} other names: {total}"
+    for kind in trace.calls:
+        if not kind.name:
+            yield (
+                f"between calls: {kind.ioctls} ioctls in {format_duration_ns(kind.ioctl_ns)}, "
+                f"{kind.doorbells} doorbells"
+            )
 
 
 def _files(trace: TraceInfo) -> Iterator[str]:

@@ -10,7 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,6 +137,12 @@ int main(int argc, char** argv) {
     entry(&c, 0xcbc0);
     ring(&c, 0);
     abort();
+  }
+  if (argc > 1 && strcmp(argv[1], "leave") == 0) _exit(0);
+  if (argc > 1 && strcmp(argv[1], "filter") == 0) {  // that allows everything
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &(struct sock_fprog){1, &allow});
   }
   int good = 1;
   for (int form = 0; form < 6; form++) {
