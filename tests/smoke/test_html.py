@@ -349,6 +349,25 @@ def test_text_of_the_program_is_only_text(chromium: Browser, run: Written) -> No
     assert chromium.console() == []
 
 
+def test_faults_say_where_and_why(chromium: Browser, run: Written) -> None:
+    fault = Fault(
+        kind="out_of_bounds",
+        title="Invalid __global__ write of size 4 bytes",
+        kernel="vadd(int *)",
+        file="/a/b/vadd.cu",
+        line=9,
+        launch=0,
+        details=["Access at 0x10 is out of bounds"],
+        notes=["Hardware lets it pass"],
+        fatal=True,
+    )
+    chromium.open(_written(run, "fault", replace(run.report, faults=[fault])).path)
+    text = chromium.one(".faults").text
+    for part in (fault.title, fault.kernel, "vadd.cu:9", "launch 0", *fault.details, *fault.notes):
+        assert part in text
+    assert "A fault stopped this launch" in chromium.one("#l0 .lead").text
+
+
 def test_every_part_may_be_missing(chromium: Browser, run: Written) -> None:
     (launch,) = run.report.launches
     bare = replace(

@@ -82,6 +82,7 @@ def _launch(report: Report, launch: Launch) -> dict[str, Any]:
         "report": report,
         "launch": launch,
         "id": f"l{launch.index}",
+        "stopped": any(fault.fatal and fault.launch == launch.index for fault in report.faults),
         "key_figures": path.figures(report, launch),
         "stages": path.stages(report, launch),
         "compiler_facts": path.compiler_facts(report, launch),
