@@ -14,14 +14,15 @@ from warpath.report.html.figures import Figure
 from warpath.report.model import Launch, Report
 from warpath.units import format_bytes, format_duration_ns
 
-BUDGET = 4_500_000  # characters of all launches described: with plotly and the tables, below 8 MB
+BUDGET = 4_400_000  # bytes of all launches described: with plotly and the tables, below 8 MB
+MOST_ROWS = 2000  # launches in the table
 MOST_CALLS = 500  # API calls listed one by one
 
 
 def write(report: Report, file: Path) -> None:
     """Write the page; UsageError when the place cannot be written."""
     try:
-        file.write_text(render(report), encoding="utf-8")
+        file.write_bytes(render(report).encode(errors="replace"))  # a file name need not be text
     except OSError as error:
         raise UsageError(f"cannot write the page to {file}: {error.strerror}") from error
 
@@ -37,7 +38,7 @@ def render(report: Report) -> str:
         style=assets.style(),
         script=assets.script(),
         plotly=assets.plotly() if shown else "",
-        rows=chosen.rows(report.launches, shown),
+        rows=chosen.rows(report.launches[:MOST_ROWS], shown),
         launches=[described[launch.index] for launch in shown],
         first=longest.index if longest else None,
         left_out=len(report.launches) - len(shown),
@@ -68,9 +69,10 @@ def _describe(environment: jinja2.Environment, report: Report) -> dict[int, str]
     room = BUDGET
     for launch in chosen.by_importance(report.launches):
         part = template.render(_launch(report, launch))
-        if len(part) > room and parts:
+        size = len(part.encode(errors="replace"))
+        if size > room and parts:
             break
-        room -= len(part)
+        room -= size
         parts[launch.index] = part
     return parts
 
