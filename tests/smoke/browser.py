@@ -31,6 +31,9 @@ class Browser:
         self.driver.get("about:blank")  # else a file with another fragment is not loaded again
         self.console()
         self.driver.get(page.as_uri())
+        loaded = "return location.href === arguments[0] && performance.timing.loadEventEnd > 0"
+        # The driver may come back sooner, when the page it left was still settling.
+        WebDriverWait(self.driver, 20).until(lambda _: self.js(loaded, page.as_uri()))
 
     def resize(self, width: int) -> None:
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}

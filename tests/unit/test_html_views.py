@@ -290,6 +290,18 @@ def test_descriptions_stop_at_the_budget(monkeypatch: pytest.MonkeyPatch) -> Non
     assert page.render(report(*launches)).count("<article") == 1, "the longest is always there"
 
 
+def test_thousands_of_launches_of_a_library_stay_below_8_mb() -> None:
+    name = "void lib::" + "deeply::" * 100 + "kernel<float>(float *)"
+    code_lines = [
+        instruction(16 * n, f"FFMA R{n},R1,R2,R3", 1 + n % 40, stalls={"wait": 5}) for n in range(900)
+    ]
+    launches = [launch(n, f"k{n}", kernel=name, instructions=code_lines) for n in range(3000)]
+    text = page.render(report(*launches, compiled=compiled()))
+    assert len(text.encode()) < 8_000_000
+    assert text.count("<tr data-index=") == page.MOST_ROWS
+    assert "The first 2000 are listed" in text
+
+
 def test_no_series_without_a_timeline_and_the_report_s_with_one() -> None:
     assert overtime.occupancy(launch()) is None
     assert overtime.warps(launch()) is None

@@ -63,7 +63,6 @@ class Code:
     ptx_note: str
     sass: list[SassLine]
     sass_note: str
-    timed: bool
 
 
 def code(launch: Launch, compiled: CompileInfo | None) -> Code:
@@ -82,7 +81,6 @@ def code(launch: Launch, compiled: CompileInfo | None) -> Code:
         ptx_note=_ptx_note(compiled, ptx, left_out),
         sass=[_sass(i, keys.get(_place(i)), total) for i in launch.instructions[:MOST_SASS]],
         sass_note=_sass_note(launch),
-        timed=total > 0,
     )
 
 

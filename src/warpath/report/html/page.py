@@ -14,13 +14,14 @@ from warpath.report.html.figures import Figure
 from warpath.report.model import Launch, Report
 from warpath.units import format_bytes, format_duration_ns
 
-BUDGET = 4_500_000  # characters of all launches described: with plotly and the tables, below 8 MB
+BUDGET = 4_400_000  # bytes of all launches described: with plotly and the tables, below 8 MB
+MOST_ROWS = 2000  # launches in the table
 MOST_CALLS = 500  # API calls listed one by one
 
 
 def write(report: Report, file: Path) -> None:
     """Write the page; UsageError when the place cannot be written."""
-    files.write(file, render(report).encode(), "the page")
+    files.write(file, render(report).encode(errors="replace"), "the page")  # a file name need not be text
 
 
 def render(report: Report) -> str:
@@ -34,7 +35,7 @@ def render(report: Report) -> str:
         style=assets.style(),
         script=assets.script(),
         plotly=assets.plotly() if shown else "",
-        rows=chosen.rows(report.launches, shown),
+        rows=chosen.rows(report.launches[:MOST_ROWS], shown),
         launches=[described[launch.index] for launch in shown],
         first=longest.index if longest else None,
         left_out=len(report.launches) - len(shown),
@@ -65,9 +66,10 @@ def _describe(environment: jinja2.Environment, report: Report) -> dict[int, str]
     room = BUDGET
     for launch in chosen.by_importance(report.launches):
         part = template.render(_launch(report, launch))
-        if len(part) > room and parts:
+        size = len(part.encode(errors="replace"))
+        if size > room and parts:
             break
-        room -= len(part)
+        room -= size
         parts[launch.index] = part
     return parts
 
@@ -79,6 +81,7 @@ def _launch(report: Report, launch: Launch) -> dict[str, Any]:
         "report": report,
         "launch": launch,
         "id": f"l{launch.index}",
+        "stopped": any(fault.fatal and fault.launch == launch.index for fault in report.faults),
         "key_figures": path.figures(report, launch),
         "stages": path.stages(report, launch),
         "compiler_facts": path.compiler_facts(report, launch),

@@ -43,17 +43,25 @@ def stages(report: Report, launch: Launch) -> list[Stage]:
         Stage("segment", "Segment", f"{sub.pushbuffer_dwords} dwords", "modelled"),
         Stage("ring", "Ring, doorbell", f"token {sub.doorbell:#x}", "modelled"),
         Stage("qmd", "QMD", f"{sub.qmd_version}, {len(sub.qmd)} fields", "modelled"),
-        Stage("bank", "Constant bank", f"{len(launch.params)} parameters", "modelled"),
-        Stage("placement", "Placement", f"{blocks} CTAs, {occ.waves:g} waves", "computed"),
+        Stage("bank", "Constant bank", _count(len(launch.params), "parameter"), "modelled"),
+        Stage("placement", "Placement", f"{_count(blocks, 'CTA')}, {occ.waves:g} waves", "computed"),
         Stage("sm", "SM timeline", watched, "modelled"),
     ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _compiler(info: CompileInfo | None, launch: Launch) -> str:
     kernel = info.kernels.get(launch.mangled) if info else None
     if info is None:
         return "finished program"
-    return f"{kernel.registers} registers, {kernel.instructions} instructions" if kernel else "other module"
+    return (
+        f"{kernel.registers} registers, {_count(kernel.instructions, 'instruction')}"
+        if kernel
+        else "other module"
+    )
 
 
 def _load(launch: Launch) -> str:
