@@ -67,7 +67,7 @@ class TimelineBuilder:
         )
 
 
-def thin_ctas(ctas: list[Sequence[int]], watched_sm: int) -> tuple[list[Sequence[int]], str]:
+def thin_ctas(ctas: list[tuple[int, ...]], watched_sm: int) -> tuple[list[tuple[int, ...]], str]:
     """At most `MOST_CTAS` rows (block, SM, start, end), and a note on what was left out, empty when nothing was.
 
     SMs are kept whole: `watched_sm` and as many as fit, evenly spaced.
@@ -101,7 +101,7 @@ def _bins(raw: Mapping[str, Any], launch: GpuLaunch) -> dict[str, Any]:
     }
 
 
-def _stretch(row: Sequence[int], scale: _Scale, first: int, states: Sequence[str]) -> WarpSpan:
+def _stretch(row: tuple[int, ...], scale: _Scale, first: int, states: Sequence[str]) -> WarpSpan:
     block, warp, part, index, state, start, end = row
     return WarpSpan(
         block=block,
@@ -118,6 +118,6 @@ def _column(packed: bytes) -> Sequence[int]:
     return memoryview(packed).cast("Q")
 
 
-def _rows(packed: bytes, width: int) -> list[Sequence[int]]:
-    values = memoryview(packed).cast("Q").tolist()
-    return [values[at : at + width] for at in range(0, len(values), width)]
+def _rows(packed: bytes, width: int) -> list[tuple[int, ...]]:
+    values = memoryview(packed).cast("Q")
+    return list(zip(*(values[column::width].tolist() for column in range(width)), strict=True))
