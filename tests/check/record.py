@@ -74,8 +74,10 @@ def sanitize(program: Path, tool: str, arguments: list[str]) -> dict[str, object
     }
 
 
+GLOBAL_ONLY = ["atom", "cas", "red", "load", "nc_load", "store"]  # the first letter is the kernel's
 ERRORS = [
     *((kind, number) for kind in ("atomic", "reduction") for number in ("1", "9")),
+    *((f"global_{name}", shared) for name in GLOBAL_ONLY for shared in ("0", "1")),
     *(("recursion", depth) for depth in ("2", "1000", "100000")),
     ("function", "0"),
     ("function", "1"),

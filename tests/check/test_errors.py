@@ -39,6 +39,17 @@ def test_an_atomic_on_local_memory_is_no_error(kind: str, generation: int) -> No
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
+@pytest.mark.parametrize("shared", ["0", "1"])
+@pytest.mark.parametrize("kind", ["atom", "cas", "red", "load", "nc_load", "store"])
+def test_717_an_instruction_for_global_memory_alone(kind: str, shared: str, generation: int) -> None:
+    outcome = run(generation, f"global_{kind}", shared)
+    assert outcome.stdout == STICKY.format(717)
+    assert "Invalid Address Space" in outcome.stderr
+    assert "is to an address space that the instruction does not take" in outcome.stderr
+    assert f"An address of {'shared' if shared == '1' else 'local'} memory" in outcome.stderr
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
 def test_700_a_recursion_that_is_too_deep(generation: int) -> None:
     outcome = run(generation, "recursion", "1000")
     assert outcome.stdout == STICKY.format(700)

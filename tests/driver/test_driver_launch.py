@@ -184,6 +184,7 @@ def test_unknown_kernels(machine: Callable[..., Machine], fatbin: bytes) -> None
     [
         ("illegal_address", Error.ILLEGAL_ADDRESS),
         ("misaligned_address", Error.MISALIGNED_ADDRESS),
+        ("illegal_address_space", Error.INVALID_ADDRESS_SPACE),
         ("stack_overflow", Error.ILLEGAL_ADDRESS),
         ("illegal_instruction", Error.ILLEGAL_INSTRUCTION),
         ("device_assert", Error.ASSERT),

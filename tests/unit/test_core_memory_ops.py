@@ -272,6 +272,27 @@ def test_unmapped_page_faults_with_its_thread_and_address() -> None:
     assert fault["text"] == "STG.E.64 [R2.64],R4"
 
 
+@pytest.mark.parametrize("window", [SHARED_WINDOW, LOCAL_WINDOW])
+@pytest.mark.parametrize(
+    ("text", "access"),
+    [
+        ("LDG.E R4,[R2.64]", "read"),
+        ("STG.E [R2.64],R4", "write"),
+        ("REDG.E.ADD.STRONG.GPU [R2.64],R4", "atomic"),
+    ],
+)
+def test_global_instructions_refuse_the_windows_of_other_spaces(text: str, access: str, window: int) -> None:
+    source = "MOV R2,c[0x0][0x160]\nMOV R3,c[0x0][0x164]\n" + text
+    for offset, kind in (
+        (0, "illegal_address_space"),
+        (0xFFFFFC, "illegal_address_space"),
+        (-4, "illegal_address"),
+    ):
+        fault = run(source, words=pair(window + offset)).grid.fault
+        assert fault is not None
+        assert (fault["kind"], fault["access"], fault["address"]) == (kind, access, window + offset)
+
+
 def test_lanes_that_are_off_do_not_fault() -> None:
     made = run(
         POINTER + "@P0 MOV R3,0x1\n@!P0 LDG.E R4,[R2.64]", memory=data_memory(bytes(64)), words=pair(DATA)

@@ -30,6 +30,23 @@ void note_outside(const Warp& warp, const Instr& in, u32 lane, u64 address, u32 
   warp.worker->grid->note({warp.cta->index, warp.id, lane, in.index, address, bytes, access}, *warp.worker);
 }
 
+// What a generic instruction would take to local or shared memory, one for global memory refuses: the H200
+// does so for loads, stores and atomics alike.
+[[noreturn, gnu::noinline]] void raise_unmapped(const Warp& warp, const Instr& in, u32 lane, u64 address,
+                                                u32 bytes, AccessKind access) {
+  const GridSpec& spec = warp.worker->grid->spec();
+  if (address - spec.shared_window < kWindowSize) {
+    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address, bytes, access,
+                "an address of shared memory, given to an instruction for global memory");
+  }
+  if (address - spec.local_window < kWindowSize) {
+    raise_fault(FaultKind::IllegalAddressSpace, in, lane, address, bytes, access,
+                "an address of local memory, given to an instruction for global memory");
+  }
+  raise_fault(FaultKind::IllegalAddress, in, lane, address, bytes, access,
+              "an illegal memory access was encountered");
+}
+
 // Lane by lane: each may lie in another allocation, or in none.
 u8* translate_lanes(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind access, Row64& address) {
   const Memory& memory = *warp.worker->memory;
@@ -39,10 +56,7 @@ u8* translate_lanes(Warp& warp, const Instr& in, u32 mask, u32 bytes, AccessKind
       raise_fault(FaultKind::MisalignedAddress, in, lane, own, bytes, access, "misaligned address");
     }
     u8* host = memory.mapped(own, bytes);
-    if (host == nullptr) {
-      raise_fault(FaultKind::IllegalAddress, in, lane, own, bytes, access,
-                  "an illegal memory access was encountered");
-    }
+    if (host == nullptr) raise_unmapped(warp, in, lane, own, bytes, access);
     const Allocation* home = memory.find(own);
     if (home == nullptr || own + bytes > home->base + home->size)
       note_outside(warp, in, lane, own, bytes, access);

@@ -11,7 +11,8 @@ namespace warpath {
 enum class FaultKind : u8 {
   IllegalAddress,  // outside every mapped page
   MisalignedAddress,
-  SharedOutOfRange,  // beyond the CTA's shared allocation, or another CTA's window
+  IllegalAddressSpace,  // local or shared memory, and the instruction is for global memory alone
+  SharedOutOfRange,     // beyond the CTA's shared allocation, or another CTA's window
   LocalOutOfRange,
   StackOverflow,           // below the backed part of local memory
   IllegalInstruction,      // the pc left the program, or its bytes are no instruction

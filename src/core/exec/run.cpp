@@ -163,6 +163,8 @@ const char* fault_name(FaultKind kind) {
       return "illegal_address";
     case FaultKind::MisalignedAddress:
       return "misaligned_address";
+    case FaultKind::IllegalAddressSpace:
+      return "illegal_address_space";
     case FaultKind::SharedOutOfRange:
       return "shared_out_of_range";
     case FaultKind::LocalOutOfRange:

@@ -133,7 +133,12 @@ class Describer:
             title = f"Invalid {space} {spot.access or 'access'} of size {size} bytes"
             if kind == "stack_overflow":
                 title = _PLAIN[kind]
-            if kind == "misaligned_address":
+            if kind == "illegal_address_space":
+                details.append(
+                    f"Access at {address:#x} is to an address space that the instruction does not take"
+                )
+                notes.append(f"{message.capitalize()}.")
+            elif kind == "misaligned_address":
                 details.append(f"Access at {address:#x} is misaligned")
                 notes.append(f"{address:#x} is no multiple of {size}: it is off by {address % size}.")
             elif space == "__global__":

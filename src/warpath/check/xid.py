@@ -7,6 +7,7 @@ _SM = {
     "shared_out_of_range": "Out Of Range Address",
     "local_out_of_range": "Out Of Range Address",
     "misaligned_address": "Misaligned Address",
+    "illegal_address_space": "Invalid Address Space",
     "illegal_instruction": "Illegal Instruction Encoding",
     "invalid_pc": "Invalid Program Counter",
     "stack_overflow": "Stack Overflow",

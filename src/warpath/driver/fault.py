@@ -13,6 +13,7 @@ _CODES: Mapping[str, Error] = {
     "shared_out_of_range": Error.ILLEGAL_ADDRESS,
     "local_out_of_range": Error.ILLEGAL_ADDRESS,
     "misaligned_address": Error.MISALIGNED_ADDRESS,
+    "illegal_address_space": Error.INVALID_ADDRESS_SPACE,
     "illegal_instruction": Error.ILLEGAL_INSTRUCTION,
     "invalid_pc": Error.INVALID_PC,
     "stack_overflow": Error.ILLEGAL_ADDRESS,

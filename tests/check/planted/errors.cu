@@ -25,6 +25,22 @@ __device__ int deeper(int n, volatile int* p) {
   return n == 0 ? *p : deeper(n - 1, p) + frame[n & 63];
 }
 __global__ void recursion(int* out, int n) { out[threadIdx.x] = deeper(n, out); }
+// Instructions that are for global memory alone, given the generic address of local or of shared memory.
+__global__ void global_only(int* out, char what, int shared) {
+  __shared__ int theirs[32];
+  int own[2] = {0, 1}, got = 0;
+  theirs[threadIdx.x] = 0;
+  __syncthreads();
+  int* p = shared ? theirs : own;
+  asm volatile("" : "+l"(p) : : "memory");
+  if (what == 'a') asm volatile("atom.global.add.u32 %0, [%1], 1;" : "=r"(got) : "l"(p) : "memory");
+  if (what == 'c') asm volatile("atom.global.cas.b32 %0, [%1], 0, 1;" : "=r"(got) : "l"(p) : "memory");
+  if (what == 'r') asm volatile("red.global.add.u32 [%0], 1;" : : "l"(p) : "memory");
+  if (what == 'l') asm volatile("ld.global.u32 %0, [%1];" : "=r"(got) : "l"(p) : "memory");
+  if (what == 'n') asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(got) : "l"(p) : "memory");
+  if (what == 's') asm volatile("st.global.u32 [%0], 1;" : : "l"(p) : "memory");
+  out[threadIdx.x] = got + own[threadIdx.x & 1] + theirs[threadIdx.x];
+}
 void no_kernel(int*) {}
 
 static void from_module(const char* path) {
@@ -48,6 +64,7 @@ int main(int argc, char** argv) {
   if (!strcmp(kind, "atomic")) atomic_on_local<<<1, 32>>>(out, number);
   else if (!strcmp(kind, "reduction")) reduction_on_local<<<1, 32>>>(out, number);
   else if (!strcmp(kind, "recursion")) recursion<<<1, 32>>>(out, number);
+  else if (!strncmp(kind, "global_", 7)) global_only<<<1, 32>>>(out, kind[7], number);
   else if (!strcmp(kind, "module")) from_module(argv[2]);
   else if (!strcmp(kind, "function")) {
     void* arguments[] = {&out};
