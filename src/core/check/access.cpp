@@ -26,6 +26,12 @@ u32 between_equals(const Word* address, u32 mask) {
   return as_next & (as_next << 1);
 }
 
+// `mark`, which is of lane 0, as of `lane`.
+void keep(Mark& place, const Mark& mark, u32 lane) {
+  place = mark;
+  place.stamp.thread = mark.stamp.thread + lane;
+}
+
 bool is_same_moment(const Mark& a, const Mark& b) {
   const u32 different = (a.stamp.cta ^ b.stamp.cta) | (a.stamp.epoch ^ b.stamp.epoch) |
                         ((a.stamp.thread ^ b.stamp.thread) / kLanes) | ((a.index ^ b.index) & kStrong);
@@ -43,7 +49,7 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
   const bool strong = strong_[in.index], shared = space == Space::Shared;
   const bool heap = !shared && watches_heap();
   const u32 warp = warp_->id, alignment = std::min(bytes, 8u) - 1;
-  Mark now;
+  Mark now;  // of lane 0: it stays as it is for all lanes, since reading what was just changed would wait
   now.stamp = {static_cast<u32>(state.block), warp * kLanes, state.order.warps[warp].known[warp]};
   now.index = in.index | (strong ? kStrong : 0);
   // Of neighbours that read one address, the first and the last speak for those between.
@@ -53,10 +59,7 @@ void Checker::access(const Instr& in, Space space, u32 mask, u32 bytes, AccessKi
     if ((one.address & alignment) != 0) return;  // faults
     if (shared && !state.written.inside(static_cast<u32>(one.address), bytes)) return;
     if (heap && heap_.is_outside(one.address, bytes)) return heap_access(one);
-    if (races) {
-      now.stamp.thread = warp * kLanes + lane;
-      race(state, one, now);
-    }
+    if (races) race(state, one, now);
     if (initialized_too) initialized(state, one);
   });
 }
@@ -86,24 +89,18 @@ void Checker::initialized(CtaState& state, const LaneAccess& access) {
   }
 }
 
-void Checker::race(CtaState& state, const LaneAccess& access, const Mark& now) {
-  u32 offset = static_cast<u32>(access.address);
-  CellBlock* cells = access.space == Space::Shared ? &state.cells : cells_.find(access.address, offset);
-  if (cells == nullptr) return;
-  if ((now.index & kStrong) != 0) synchronize(state, access);
-  bool reported = false;
-  cells->visit(offset, access.bytes, [&](Cell& cell) {
-    // A warp that has read the word in this epoch has been compared with its last write already.
-    const bool again = access.kind == AccessKind::Read &&
-                       (is_same_moment(cell.reads[0], now) || is_same_moment(cell.reads[1], now)) &&
-                       !is_same_warp(cell.write.stamp, now.stamp);
-    if (!again) visit_cell(state, access, cell, now, reported);
-  });
+// Keeps the reads that a later write may race with: those that nothing orders before this one, of two warps
+// if possible.
+inline void Checker::remember_read(const WarpClock& clock, Cell& cell, const Mark& now, u32 lane) {
+  for (Mark& read : cell.reads) {
+    const bool past = !read.stamp.set() || is_ordered(read.stamp, now.stamp.cta, warp_->id, lane, clock);
+    if (past) return keep(read, now, lane);
+  }
+  keep(cell.reads[is_same_warp(cell.reads[0].stamp, now.stamp) ? 0 : 1], now, lane);
 }
 
-void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now,
-                         bool& reported) {
-  const WarpClock& clock = state.order.warps[warp_->id];
+inline void Checker::visit_cell(const WarpClock& clock, const LaneAccess& access, Cell& cell, const Mark& now,
+                                bool& reported) {
   const auto collides = [&](const Mark& before) {
     if (!before.stamp.set() || (before.index & now.index & kStrong) != 0 || reported) return false;
     return !is_ordered(before.stamp, now.stamp.cta, warp_->id, access.lane, clock);
@@ -119,30 +116,31 @@ void Checker::visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, 
     }
     reported = true;
   }
-  if (!writes) return remember_read(state, cell, now);
+  if (!writes) return remember_read(clock, cell, now, access.lane);
   for (Mark& read : cell.reads) {
     if (!collides(read) || is_seen(read.stamp, clock, Releases::All)) continue;
     add(FindingKind::RaceWriteAfterRead, access.space, site(access.in, access.lane, access.kind),
         site_of(read, AccessKind::Read), access.address, access.bytes, 0);
     reported = true;
   }
-  cell.write = now;
+  keep(cell.write, now, access.lane);
   cell.reads[0] = cell.reads[1] = {};
 }
 
-// Keeps the reads that a later write may race with: those that nothing orders before this one, of two warps
-// if possible.
-void Checker::remember_read(CtaState& state, Cell& cell, const Mark& now) {
+void Checker::race(CtaState& state, const LaneAccess& access, const Mark& now) {
+  u32 offset = static_cast<u32>(access.address);
+  CellBlock* cells = access.space == Space::Shared ? &state.cells : cells_.find(access.address, offset);
+  if (cells == nullptr) return;
+  if ((now.index & kStrong) != 0) synchronize(state, access);
   const WarpClock& clock = state.order.warps[warp_->id];
-  for (Mark& read : cell.reads) {
-    const bool past = !read.stamp.set() ||
-                      is_ordered(read.stamp, now.stamp.cta, warp_->id, now.stamp.thread % kLanes, clock);
-    if (past) {
-      read = now;
-      return;
-    }
-  }
-  cell.reads[is_same_warp(cell.reads[0].stamp, now.stamp) ? 0 : 1] = now;
+  bool reported = false;
+  cells->visit(offset, access.bytes, [&](Cell& cell) {
+    // A warp that has read the word in this epoch has been compared with its last write already.
+    const bool again = access.kind == AccessKind::Read &&
+                       (is_same_moment(cell.reads[0], now) || is_same_moment(cell.reads[1], now)) &&
+                       !is_same_warp(cell.write.stamp, now.stamp);
+    if (!again) visit_cell(clock, access, cell, now, reported);
+  });
 }
 
 Site Checker::site_of(const Mark& mark, AccessKind kind) const {

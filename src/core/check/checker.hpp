@@ -102,8 +102,9 @@ class Checker {
     u64 address;
   };
   void race(CtaState& state, const LaneAccess& access, const Mark& now);
-  void visit_cell(CtaState& state, const LaneAccess& access, Cell& cell, const Mark& now, bool& reported);
-  void remember_read(CtaState& state, Cell& cell, const Mark& now);
+  void visit_cell(const WarpClock& clock, const LaneAccess& access, Cell& cell, const Mark& now,
+                  bool& reported);
+  void remember_read(const WarpClock& clock, Cell& cell, const Mark& now, u32 lane);
   void synchronize(CtaState& state, const LaneAccess& access);
   void overwrite(const LaneAccess& access, const Mark& before);
   void initialized(CtaState& state, const LaneAccess& access);
