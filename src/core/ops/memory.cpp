@@ -257,7 +257,7 @@ void exec_stl(Warp& warp, const Instr& in, u32 mask) {
   store_local<Kind>(warp, in, mask, offset, store_source<Kind>(warp, in.operands[1], scratch));
 }
 
-// LDGSTS: [shared], [global]. The copy is done at once: DEPBAR then has nothing to wait for.
+// LDGSTS: [shared], [global]. The copy is done at once; when it would have arrived is the clock's business.
 template <class Kind>
 void exec_ldgsts(Warp& warp, const Instr& in, u32 mask) {
   Row offset;
@@ -273,7 +273,11 @@ void exec_ldgsts(Warp& warp, const Instr& in, u32 mask) {
     keep_lanes(loading, address);
     load_global<Kind>(warp, in, loading, address, rows);
   }
+  // The clock is told of the access that goes out to memory.
+  const Access outside = warp.worker->access;
   store_shared<Kind>(warp, in, mask, offset, rows);
+  warp.worker->access = outside;
+  if (loading == 0) warp.worker->access.mask = 0;
 }
 
 // LDSM: lane i of each group of 8 gives the address of a row of 16 bytes; matrix m is read through lanes

@@ -45,6 +45,32 @@ bool trivially_free(const Access& access) {
   return different == 0 || spread == 0;
 }
 
+// `count` parts of a warp cut into `parts`, from `part` on.
+u32 lanes_of(u32 part, u32 count, u32 parts) {
+  const u32 lanes = kLanes / parts;
+  return static_cast<u32>((u64{1} << lanes * count) - 1) << part * lanes;
+}
+
+// Whether every lane has the address of its neighbour, or of the one after that.
+bool in_pairs(const Access& access, u32 mask) {
+  for (const u32 step : {1u, 2u}) {
+    bool all = true;
+    for_lanes(mask, [&](u32 lane) {
+      const u32 other = lane ^ step;
+      all = all && ((mask >> other & 1) == 0 || access.address[other] == access.address[lane]);
+    });
+    if (all) return true;
+  }
+  return false;
+}
+
+// Two bits, each the parity of some bits of the line's number: found by loads of two lines whose numbers
+// differ in one or two bits, up to bit 22; all of 120 random pairs agree (H200).
+u32 tag_bank(u64 line) {
+  constexpr u64 kFirst = 0x6f7ab5, kSecond = 0x3ad5da;
+  return static_cast<u32>(__builtin_parityll(line & kFirst) | __builtin_parityll(line & kSecond) << 1);
+}
+
 }  // namespace
 
 void coalesce(const Access& access, u64 base, Coalesced& out) {
@@ -70,10 +96,7 @@ void coalesce(const Access& access, u64 base, Coalesced& out) {
 u32 tag_wavefronts(const Coalesced& lines) {
   std::array<u32, 4> depth{};
   u32 most = 1;
-  for (u32 i = 0; i < lines.count; ++i) {
-    const u64 l = lines.lines[i].line;
-    most = std::max(most, ++depth[(l ^ l >> 2 ^ l >> 4 ^ l >> 6 ^ l >> 8) & 3]);
-  }
+  for (u32 i = 0; i < lines.count; ++i) most = std::max(most, ++depth[tag_bank(lines.lines[i].line)]);
   return most;
 }
 
@@ -89,10 +112,13 @@ void count_passes(const Access& access, u64 base, Coalesced& out) {
     });
     out.lines[i].passes = most;
     // Each pass carries the sectors that still have a lane left.
+    u32 sum = 0;
     for (u32 sector = 0; sector < kSectorsPerLine; ++sector) {
       const auto first = lanes_on.begin() + sector * kSectorBytes / 4;
-      out.sectors += *std::max_element(first, first + kSectorBytes / 4);
+      sum += *std::max_element(first, first + kSectorBytes / 4);
     }
+    out.lines[i].sector_passes = static_cast<u8>(std::min<u32>(sum, 255));
+    out.sectors += sum;
   }
 }
 
@@ -100,22 +126,20 @@ SharedPasses shared_passes(const Access& access, bool merges) {
   SharedPasses result;
   if (access.mask == 0) return result;
   if (!access.atomic && trivially_free(access)) return {1, 0};
-  // Stores of 64-bit lanes go in two halves, of 128-bit lanes in four quarters; loads merge over the whole
-  // warp.
-  const u32 parts = access.write ? std::max<u32>(access.width / 4, 1) : 1;
-  const u32 lanes = kLanes / parts;
-  for (u32 part = 0; part < parts; ++part) {
-    const u32 group = static_cast<u32>((u64{1} << lanes) - 1) << (part * lanes);
-    const u32 own = bank_passes(access, group, !access.atomic || merges);
+  // Lanes of 64 bits go in two halves, of 128 bits in four quarters. Two parts of a load go as one when their
+  // lanes come in pairs that want the same.
+  const u32 parts = access.atomic ? 1 : std::max<u32>(access.width / 4, 1);
+  const bool pairs = !access.write && parts > 1;
+  for (u32 part = 0; part < parts;) {
+    const u32 both = pairs ? lanes_of(part, 2, parts) : 0;
+    const bool joined = pairs && in_pairs(access, access.mask & both);
+    const u32 lanes = joined ? both : lanes_of(part, 1, parts);
+    const u32 own = bank_passes(access, lanes, !access.atomic || merges);
     result.wavefronts += own;
     result.conflicts += own != 0 ? own - 1 : 0;
+    part += joined ? 2 : 1;
   }
-  if (!access.write && !access.atomic && access.width > 4) {
-    // A 128-bit load takes two passes at least; the fewest that the width needs are no conflict.
-    result.wavefronts = std::max<u32>(result.wavefronts, access.width / 8);
-    const u32 least = std::min<u32>(result.wavefronts, access.width / 4);
-    result.conflicts = result.wavefronts - least;
-  }
+  if (pairs && parts == 4) result.wavefronts = std::max<u32>(result.wavefronts, 2);
   return result;
 }
 

@@ -12,6 +12,7 @@ struct LineShare {
   u64 line = 0;    // address / 128
   u8 sectors = 0;  // mask of 32-byte sectors touched
   u8 passes = 1;   // the most lanes on one 32-bit word: what serialises an atomic
+  u8 sector_passes = 0;  // atomics: over its sectors, the most lanes on one word of each
 };
 
 struct Coalesced {
@@ -24,7 +25,7 @@ struct Coalesced {
 void coalesce(const Access& access, u64 base, Coalesced& out);
 // Cycles of the tag stage: lines in the same one of its four banks come one after another.
 u32 tag_wavefronts(const Coalesced& lines);
-// For atomics: LineShare::passes, and the sectors of all passes.
+// For atomics: the passes of each line, and the sectors of all of them.
 void count_passes(const Access& access, u64 base, Coalesced& out);
 
 struct SharedPasses {

@@ -77,9 +77,12 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
   op.is_load = name.starts_with("LD") || name.starts_with("ATOM");
   op.merges = has_part(opcode, "POPC");
   op.reduces = name == "RED" || name == "REDG";
+  op.floating = has_part(opcode, "F32") || has_part(opcode, "F64") || has_part(opcode, "F16x2") ||
+                has_part(opcode, "BF16x2");
+  op.copies = name == "LDGSTS";
   const bool strong = has_part(opcode, "STRONG") || has_part(opcode, "MMIO");
   op.bypass = op.reduces || name.starts_with("ATOMG") || name == "ATOM" ||
-              (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA"));
+              (strong && !has_part(opcode, "SM") && !has_part(opcode, "CTA")) || has_part(opcode, "BYPASS");
   u32 operands = 0;
   for (u32 i = 0; i < in.operand_count; ++i) {
     const Operand& source = in.operands[i];
@@ -125,7 +128,7 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     op.kind = name == "MEMBAR" ? TimedKind::Fence : TimedKind::Fixed;
     op.issue = IssueClass::Free;
   } else if (name == "DEPBAR" || name == "LDGDEPBAR") {
-    op.kind = name == "DEPBAR" ? TimedKind::Depbar : TimedKind::Fixed;
+    op.kind = name == "DEPBAR" ? TimedKind::Depbar : TimedKind::CommitCopies;
     op.issue = IssueClass::Free;
     for (u32 i = 0; i < in.operand_count; ++i) {
       if (in.operands[i].kind == OperandKind::Scoreboard) op.depbar_sb = static_cast<u8>(in.operands[i].reg);

@@ -20,6 +20,7 @@ enum class TimedKind : u8 {
   Exit,
   Fence,
   Depbar,
+  CommitCopies,  // LDGDEPBAR: closes a group of asynchronous copies
   Sleep,
 };
 
@@ -39,8 +40,10 @@ struct TimedOp {
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
   bool reduces = false;       // an atomic that returns nothing
+  bool floating = false;      // an atomic on floating-point numbers
   bool merges = false;        // an atomic that counts lanes: those on one word are one
   bool bypass = false;        // not served by L1
+  bool copies = false;        // LDGSTS: its data goes on to shared memory; CommitCopies says who waits for it
   bool answers_long = false;  // its scoreboard wait is a long one
   u16 const_line = kNoLine;   // bank and line of its constant operand
   u16 latency = 0;            // issue to answer of Unit, Special and the like

@@ -22,8 +22,9 @@ constexpr u32 kOne = 256;        // units of work in a cycle
 
 }  // namespace
 
-L2Tags::L2Tags(u64 bytes, u32 ways)
+L2Tags::L2Tags(u64 bytes, u32 ways, u32 granule_bits)
     : ways_(ways),
+      granule_lines_bits_(granule_bits - 7),
       sets_(std::max<u64>(bytes / kLineBytes / ways, 1)),
       tags_(sets_ * ways, ~u64{0}),
       stamps_(sets_ * ways),
@@ -32,7 +33,13 @@ L2Tags::L2Tags(u64 bytes, u32 ways)
   if (ways > 32) throw std::invalid_argument("L2 has at most 32 ways");
 }
 
-std::size_t L2Tags::set_of(u64 line) const { return mix(line) % sets_ * ways_; }
+// Lines that follow each other in a partition go to sets that follow each other, so that an array fills all
+// evenly; each round through the sets starts at another one, so that strides do not meet in a few.
+std::size_t L2Tags::set_of(u64 line) const {
+  const u64 in_granule = line & ((u64{1} << granule_lines_bits_) - 1);
+  const u64 own = (line >> (granule_lines_bits_ + 1)) << granule_lines_bits_ | in_granule;
+  return (own + mix(own / sets_)) % sets_ * ways_;
+}
 
 void L2Tags::prefetch(u64 line) const {
   const std::size_t set = set_of(line);
@@ -95,8 +102,8 @@ bool L2Tags::clean_oldest(u64 line, u32 limit, Victim& cleaned) {
 
 MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i)
-    partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways);
-  dirty_limit_ = params.l2_ways * params.l2_dirty_percent / 100;
+    partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways, params.l2_granule_bits);
+  dirty_limit_ = (params.l2_ways * params.l2_dirty_percent + 50) / 100;
   set_distances();
   begin_launch();
 }
@@ -176,6 +183,7 @@ void MemorySystem::end_launch(Cycle length) {
 
 void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
+  last_atomics_.assign(params_.l2_slices, LastAtomic{});
   channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
   underway_.assign(std::size_t{params_.sms / params_.merging_sms + 1} * kUnderway, Underway{});
@@ -184,10 +192,14 @@ void MemorySystem::begin_launch() {
 }
 
 MemorySystem::Place MemorySystem::place_of(u64 line) const {
-  const u64 hash = mix(line >> (params_.l2_granule_bits - 7));
+  // Every run of as many granules as there are slices goes to all of them; each run starts elsewhere.
+  const u64 granule = line >> (params_.l2_granule_bits - 7);
+  const u64 turn = mix(granule / params_.l2_slices);
+  const u64 at = granule % params_.l2_slices;
   const u32 per_partition = params_.l2_slices / params_.l2_partitions;
-  const u32 partition = static_cast<u32>(hash % params_.l2_partitions);
-  const u32 slice = partition * per_partition + static_cast<u32>((hash >> 8) % per_partition);
+  const u32 partition = static_cast<u32>((at + turn) % params_.l2_partitions);
+  const u32 slice =
+      partition * per_partition + static_cast<u32>((at / params_.l2_partitions + (turn >> 8)) % per_partition);
   return {partition, slice, static_cast<u32>(u64{slice} * params_.dram_channels / params_.l2_slices)};
 }
 
@@ -308,13 +320,25 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
 // still being merged takes longer.
 u32 MemorySystem::write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const {
   const u32 sectors = count(request.sectors);
-  if (request.kind != RequestKind::Write) {
-    return params_.atomic_base_256 + sectors * params_.atomic_sector_256 +
-           (request.passes - 1u) * params_.atomic_pass_256;
-  }
   if (request.bytes >= sectors * kSectorBytes) return sectors * params_.l2_write_sector_256;
   const bool again = line != nullptr && line->patched + params_.l2_merge_cycles > base_ + at;
   return sectors * (again ? params_.l2_merging_sector_256 : params_.l2_partial_sector_256);
+}
+
+// A sector after another; lanes on one word one after another, which takes longer for floating-point sums, as
+// it does when the last atomic was on the same sector. The line that was worked on last is at hand.
+u32 MemorySystem::atomic_cost(const Request& request, u32 slice) {
+  LastAtomic& last = last_atomics_[slice];
+  const bool again = last.line == request.line;
+  const u32 sectors = count(request.sectors);
+  const u32 pass = request.floating ? params_.atomic_float_256 : params_.atomic_pass_256;
+  u32 cost = again ? params_.atomic_again_256 : params_.atomic_base_256;
+  if (again && (request.sectors & last.sectors) != 0) cost += pass - std::min(pass, params_.atomic_pass_256);
+  cost += (sectors - 1) * params_.atomic_sector_256;
+  cost += (std::max<u32>(request.sector_passes, sectors) - sectors) * pass;
+  if (!again && request.kind != RequestKind::Reduce) cost += sectors * params_.atomic_return_256;
+  last = {request.line, request.floating ? request.sectors : u8{0}};
+  return cost;
 }
 
 // Writes, reductions and atomics are done at home; copies elsewhere are dropped.
@@ -329,7 +353,7 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   }
   count_l2(at, sectors);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
-  const u32 cost = write_cost(request, line, at);
+  const u32 cost = atomic ? atomic_cost(request, home.slice) : write_cost(request, line, at);
   const Cycle done = book_slice(home.slice, at, cost);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);

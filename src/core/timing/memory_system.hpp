@@ -34,7 +34,8 @@ class L2Tags {
     u64 line = 0;
     u8 dirty = 0;
   };
-  L2Tags(u64 bytes, u32 ways);
+  // A partition holds every other granule of 2^granule_bits bytes.
+  L2Tags(u64 bytes, u32 ways, u32 granule_bits);
 
   Line* find(u64 line);
   // Makes room for `line`; `victim` receives what was there.
@@ -50,6 +51,7 @@ class L2Tags {
  private:
   std::size_t set_of(u64 line) const;
   u32 ways_;
+  u32 granule_lines_bits_;
   u64 sets_;
   u32 clock_ = 0;
   // Apart from the lines, since a look-up goes through all ways of a set.
@@ -106,12 +108,19 @@ class MemorySystem {
     u32 writes = 0;  // accesses gathered for the next batch
   };
 
+  // What a slice's atomic unit did last.
+  struct LastAtomic {
+    u64 line = ~u64{0};
+    u8 sectors = 0;  // those that floating-point numbers were added to
+  };
+
   void set_distances();
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near, u64 way);
   Underway& underway(u32 group, u64 line);
   u32 write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const;
+  u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
   u8 pieces(u8 sectors) const;
@@ -128,6 +137,7 @@ class MemorySystem {
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
   std::vector<Calendar> slices_;
+  std::vector<LastAtomic> last_atomics_;  // by slice
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;

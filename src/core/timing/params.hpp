@@ -62,7 +62,8 @@ struct TimingParams {
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_sector_256 = 0,
       l2_write_sector_256 = 0, l2_partial_sector_256 = 0, l2_merging_sector_256 = 0, l2_merge_cycles = 0,
       l2_fabric_latency = 0, l2_dirty_percent = 0, l2_queue_cycles = 0, atomic_base_256 = 0,
-      atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_latency = 0;
+      atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_float_256 = 0,
+      atomic_return_256 = 0, atomic_latency = 0;
   // DRAM
   u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
       dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,

@@ -293,6 +293,9 @@ void TimedSm::issue(SubPartition& part, u32 slot, Cycle now) {
     case TimedKind::Memory:
       memory(part, warp, op, pc, now);
       break;
+    case TimedKind::CommitCopies:
+      commit_copies(warp, op, now);
+      break;
     default:
       break;
   }
@@ -366,7 +369,7 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
       warp.blocked = Blocked::Scoreboard;
       return;
     }
-    if (partly || warp.scoreboard_time[sb] <= ready) continue;
+    if ((partly && warp.copies.empty()) || warp.scoreboard_time[sb] <= ready) continue;
     ready = warp.scoreboard_time[sb];
     is_long = warp.scoreboard_long[sb];
   }

@@ -89,11 +89,13 @@ class TimedSm {
     u32 running = 0;
     Cycle started = 0, finish = 0;
   };
+  static constexpr u32 kNoGroup = ~0u;
   struct Load {  // a memory instruction waiting for lines
     u16 warp = 0;
     u8 scoreboard = kNoScoreboard;
     u16 waiting = 0;
     Cycle ready = 0;
+    u32 group = kNoGroup;  // of asynchronous copies
   };
   struct Miss {
     u32 line = kNoMiss;  // index in L1, or none
@@ -142,14 +144,16 @@ class TimedSm {
   void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
-  void store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at);
-  void send(Cycle at, const LineShare& share, RequestKind kind, u32 token);
+  void store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
+  void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
   bool join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves);
   u32 new_miss(u32 line, u8 sectors);
   void wait_for(u32 miss, u32 load);
   void take_reply(const Reply& reply);
   void finish_load(Load& load);
+  void commit_copies(TimedWarp& warp, const TimedOp& op, Cycle now);
+  void retire_copies(TimedWarp& warp);
   u64 local_line(const TimedWarp& warp) const;
 
   const SmContext& context_;

@@ -7,7 +7,8 @@ namespace warpath {
 namespace {
 
 constexpr u32 kStoreToken = 1u << 31;   // the rest of the token is the warp
-constexpr u32 kJoinable = 32;           // requests that a later one can join
+constexpr u32 kJoinable = 32;           // requests that a later one can join: reads
+constexpr u32 kJoinableStores = 4;      // and the last stores of a warp: three lines join, eight do not
 constexpr Cycle kJoinCycles = 16;       // and for how long: reads
 constexpr Cycle kJoinStoreCycles = 64;  // and stores
 
@@ -111,14 +112,22 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
   if (touch_.write || op.reduces) {
-    store_lines(warp, op.reduces ? RequestKind::Reduce : RequestKind::Write, counts, start);
+    store_lines(warp, op, counts, start);
   } else {
     load_lines(warp, op, counts, start);
   }
 }
 
-void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token) {
-  requests_.push_back({at, share.line, token, static_cast<u16>(id_), share.sectors, kind, share.passes});
+void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating) {
+  requests_.push_back({.time = at,
+                       .line = share.line,
+                       .token = token,
+                       .sm = static_cast<u16>(id_),
+                       .sectors = share.sectors,
+                       .kind = kind,
+                       .passes = share.passes,
+                       .sector_passes = share.sector_passes,
+                       .floating = floating});
 }
 
 // A read of other sectors of the same line that has not left yet takes these along.
@@ -173,7 +182,12 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     free_loads_.pop_back();
   }
   loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0,
-                    at + touch_.lines.count - 1 + params_.l1_latency};
+                    at + touch_.lines.count - 1 + params_.l1_latency, kNoGroup};
+  if (op.copies) {
+    if (warp.copies.empty() || warp.copies.back().closed) warp.copies.emplace_back();
+    ++warp.copies.back().open;
+    loads_[number].group = warp.copies_done + static_cast<u32>(warp.copies.size()) - 1;
+  }
   const bool local = touch_.local;
   const RequestKind kind = touch_.atomic ? RequestKind::Atomic : RequestKind::Read;
   for (u32 i = 0; i < touch_.lines.count; ++i) {
@@ -205,7 +219,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     if (merged != kNoMiss) continue;
     LineShare wanted = share;
     wanted.sectors = missing;
-    send(leaves, wanted, kind, miss);
+    send(leaves, wanted, kind, miss, op.floating);
   }
   ++warp.scoreboard_open[op.write_sb];
   if (loads_[number].waiting == 0) {
@@ -216,12 +230,13 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
 
 // A store to a line that an earlier one of the same warp is still taking to L2 goes with it.
 bool TimedSm::join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves) {
-  const std::size_t newest = requests_.size();
-  for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
+  u32 own = 0;
+  for (std::size_t i = requests_.size(); i > 0 && own < kJoinableStores; --i) {
     Request& request = requests_[i - 1];
-    if (request.line != share.line || request.token != token || request.kind != RequestKind::Write ||
-        request.time + kJoinStoreCycles < leaves)
-      continue;
+    if (request.time + kJoinStoreCycles < leaves) return false;
+    if (request.token != token || request.kind != RequestKind::Write) continue;
+    ++own;
+    if (request.line != share.line) continue;
     request.sectors |= share.sectors;
     request.bytes = static_cast<u8>(std::min<u32>(request.bytes + bytes, kLineBytes));
     return true;
@@ -230,7 +245,8 @@ bool TimedSm::join_store(const LineShare& share, u32 token, u32 bytes, Cycle lea
 }
 
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
-void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, Cycle at) {
+void TimedSm::store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at) {
+  const RequestKind kind = op.reduces ? RequestKind::Reduce : RequestKind::Write;
   const bool local = touch_.local;
   const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
   const u64 access_bytes = u64{touch_.width} * touch_.lanes;
@@ -255,7 +271,7 @@ void TimedSm::store_lines(TimedWarp& warp, RequestKind kind, L1Counts& counts, C
     const u64 cost = std::max({u64{sectors} * params_.store_sector_256, u64{params_.store_line_256},
                                access_bytes * 256 / (touch_.lines.count * params_.store_port_bytes)});
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
-    send(out, share, kind, token);
+    send(out, share, kind, token, op.floating);
     requests_.back().bytes = static_cast<u8>(std::min<u64>(access_bytes / touch_.lines.count, kLineBytes));
     ++warp.acks;
     ++open_acks_;
@@ -270,10 +286,39 @@ void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
   answer(warp, load.scoreboard, load.ready, true);
+  if (load.group != kNoGroup) {
+    CopyGroup& group = warp.copies[load.group - warp.copies_done];
+    --group.open;
+    group.ready = std::max(group.ready, load.ready);
+    retire_copies(warp);
+  }
   if (warp.blocked == Blocked::Scoreboard) return scoreboard_stage(warp);
   if (warp.blocked != Blocked::Draining) return;
   warp.ack_time = std::max(warp.ack_time, load.ready);
   if (!owed(warp)) end_warp(warp);
+}
+
+// LDGDEPBAR: its scoreboard counts the copies that came before as one.
+void TimedSm::commit_copies(TimedWarp& warp, const TimedOp& op, Cycle now) {
+  if (warp.copies.empty() || warp.copies.back().closed) warp.copies.emplace_back();
+  CopyGroup& group = warp.copies.back();
+  group.scoreboard = op.write_sb;
+  group.closed = true;
+  group.ready = std::max(group.ready, now + 1);
+  ++warp.scoreboard_open[op.write_sb];
+  retire_copies(warp);
+}
+
+void TimedSm::retire_copies(TimedWarp& warp) {
+  std::size_t gone = 0;
+  for (; gone < warp.copies.size(); ++gone) {
+    const CopyGroup& group = warp.copies[gone];
+    if (!group.closed || group.open != 0) break;
+    --warp.scoreboard_open[group.scoreboard];
+    answer(warp, group.scoreboard, group.ready, true);
+  }
+  warp.copies.erase(warp.copies.begin(), warp.copies.begin() + static_cast<std::ptrdiff_t>(gone));
+  warp.copies_done += static_cast<u32>(gone);
 }
 
 void TimedSm::take_reply(const Reply& reply) {

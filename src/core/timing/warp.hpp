@@ -1,6 +1,8 @@
 // A resident warp as the clock sees it: when it can issue next, and what kept it from issuing before.
 #pragma once
 
+#include <vector>
+
 #include "exec/state.hpp"
 #include "timing/resource.hpp"
 #include "timing/stall.hpp"
@@ -29,6 +31,14 @@ struct Waits {
   }
 };
 
+// Asynchronous copies that LDGDEPBAR closed into one group, or will: groups complete in order.
+struct CopyGroup {
+  u32 open = 0;                    // copies whose time is not known yet
+  u8 scoreboard = 0;               // what is told, once closed
+  bool closed = false;
+  Cycle ready = 0;
+};
+
 enum class Blocked : u8 { No, Scoreboard, Group, Fence, Draining };
 
 inline constexpr u32 kScoreboards = 6;
@@ -55,6 +65,8 @@ struct TimedWarp {
   bool scoreboard_long[kNoScoreboard + 1] = {};
   u16 scoreboard_open[kNoScoreboard + 1] = {};    // answers whose time is not known yet
   Cycle scoreboard_time[kNoScoreboard + 1] = {};  // when all known answers are there
+  std::vector<CopyGroup> copies;                  // oldest first; the last is the one that copies join
+  u32 copies_done = 0;                            // groups that have gone from the front of `copies`
 };
 
 }  // namespace warpath

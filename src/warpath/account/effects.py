@@ -105,7 +105,8 @@ _EFFECTS = (
         "crossbar and L2 limits",
         _zero(
             "l2_sector_256", "l2_write_sector_256", "l2_partial_sector_256", "l2_merging_sector_256",
-            "atomic_base_256", "atomic_sector_256", "atomic_pass_256",
+            "atomic_base_256", "atomic_again_256", "atomic_sector_256", "atomic_pass_256", "atomic_float_256",
+            "atomic_return_256",
         )
         | {"reply_port_bytes": _UNLIMITED, "gpc_port_bytes": _UNLIMITED},
     ),
