@@ -273,7 +273,7 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
 
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
 Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
-  const Cycle done = book_slice(home.slice, at, count(request.sectors) * params_.l2_sector_256);
+  const Cycle done = book_slice(home.slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
   count_l2(at, count(request.sectors));
@@ -293,7 +293,7 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
     // The near partition keeps copies of what its SMs read from the other one.
     const u32 per_partition = params_.l2_slices / params_.l2_partitions;
     const u32 slice = near * per_partition + home.slice % per_partition;
-    done = book_slice(slice, at, count(request.sectors) * params_.l2_sector_256);
+    done = book_slice(slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
     count_l2(at, count(request.sectors));
     L2Tags::Line* copy = partitions_[near].find(request.line);
     hit = copy != nullptr ? copy->valid & request.sectors : 0;
@@ -316,13 +316,15 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
   return done;
 }
 
-// Sectors written in part are read, merged and written back, for their error-correcting code; one that is
-// still being merged takes longer.
-u32 MemorySystem::write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const {
+// Sectors written in part are read, merged and written back, for their error-correcting code; a line that is
+// still being merged when its turn comes takes longer.
+Cycle MemorySystem::write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at) {
   const u32 sectors = count(request.sectors);
-  if (request.bytes >= sectors * kSectorBytes) return sectors * params_.l2_write_sector_256;
-  const bool again = line != nullptr && line->patched + params_.l2_merge_cycles > base_ + at;
-  return sectors * (again ? params_.l2_merging_sector_256 : params_.l2_partial_sector_256);
+  const u32 whole = sectors * params_.l2_write_sector_256;
+  if (request.bytes >= sectors * kSectorBytes) return book_slice(slice, at, whole);
+  const Cycle done = book_slice(slice, at, whole + params_.l2_partial_256);
+  const bool again = line != nullptr && line->patched + params_.l2_merge_cycles > base_ + done;
+  return again ? book_slice(slice, done, params_.l2_merging_256) : done;
 }
 
 // A sector after another; lanes on one word one after another, which takes longer for floating-point sums, as
@@ -353,8 +355,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   }
   count_l2(at, sectors);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
-  const u32 cost = atomic ? atomic_cost(request, home.slice) : write_cost(request, line, at);
-  const Cycle done = book_slice(home.slice, at, cost);
+  const Cycle done = atomic ? book_slice(home.slice, at, atomic_cost(request, home.slice))
+                            : write(request, line, home.slice, at);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   Cycle ready = done;

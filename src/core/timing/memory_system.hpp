@@ -119,7 +119,7 @@ class MemorySystem {
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near, u64 way);
   Underway& underway(u32 group, u64 line);
-  u32 write_cost(const Request& request, const L2Tags::Line* line, Cycle at) const;
+  Cycle write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at);
   u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);

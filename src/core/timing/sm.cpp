@@ -123,6 +123,7 @@ Cycle TimedSm::next() const {
 }
 
 void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
+  data_stage_.forget(from);
   for (const Reply& reply : replies) take_reply(reply);
   replies.clear();
   for (Arrival& arrival : arrivals) start(std::move(arrival));

@@ -95,6 +95,7 @@ class TimedSm {
     u8 scoreboard = kNoScoreboard;
     u16 waiting = 0;
     Cycle ready = 0;
+    u16 passes = 1;        // through the banks of L1's data
     u32 group = kNoGroup;  // of asynchronous copies
   };
   struct Miss {
@@ -148,6 +149,7 @@ class TimedSm {
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
   bool join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves);
+  void hold_back(const Server& way_out);
   u32 new_miss(u32 line, u8 sectors);
   void wait_for(u32 miss, u32 load);
   void take_reply(const Reply& reply);
@@ -171,7 +173,8 @@ class TimedSm {
   ConstantBlocks constant_blocks_;
   ConstantCache immediate_constants_, indexed_constants_;
   L1Cache l1_;
-  Server misc_unit_, lsu_unit_, store_port_, barrier_unit_;
+  Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
+  Calendar data_stage_;  // L1's data, read once a load has all of it
   std::vector<Load> loads_;
   std::vector<u32> free_loads_;
   std::vector<Miss> misses_;

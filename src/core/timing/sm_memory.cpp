@@ -107,8 +107,11 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   for (u32 i = 0; touch_.atomic && i < lines.count; ++i)
     wavefronts = std::max<u32>(wavefronts, lines.lines[i].passes);
   counts.wavefronts += wavefronts;
-  // Lines go by one after another, and so does the data, a line's worth at a time.
-  const u32 cost = std::max(lines.count, touch_.width * u32(kLanes) / kLineBytes) * params_.lsu_interval;
+  // Loads are held up by their tags here, by their data and by lines that L1 lacks further on; what is
+  // written goes by line by line.
+  const bool goes_out = touch_.write || touch_.atomic;
+  const u32 cost = std::max(goes_out ? lines.count : wavefronts, touch_.width * u32(kLanes) / kLineBytes) *
+                   params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
   if (touch_.write || op.reduces) {
@@ -182,7 +185,8 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     free_loads_.pop_back();
   }
   loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0,
-                    at + touch_.lines.count - 1 + params_.l1_latency, kNoGroup};
+                    at + params_.l1_latency,
+                    touch_.atomic ? u16{1} : std::max<u16>(touch_.wavefronts, 1), kNoGroup};
   if (op.copies) {
     if (warp.copies.empty() || warp.copies.back().closed) warp.copies.emplace_back();
     ++warp.copies.back().open;
@@ -207,7 +211,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     }
     if (missing == 0) continue;
     if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
-    const Cycle leaves = at + i + params_.l1_miss_latency;
+    const Cycle leaves = std::max(at + params_.l1_miss_latency, miss_port_.free_256 / 256 + 1);
     const u32 merged = line != nullptr ? join_request(share.line, l1_.index(line), missing, leaves) : kNoMiss;
     const u32 miss =
         merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
@@ -217,10 +221,12 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     }
     wait_for(miss, number);
     if (merged != kNoMiss) continue;
+    miss_port_.take((leaves - 1) * 256, u64{params_.miss_interval_256});
     LineShare wanted = share;
     wanted.sectors = missing;
     send(leaves, wanted, kind, miss, op.floating);
   }
+  hold_back(miss_port_);
   ++warp.scoreboard_open[op.write_sb];
   if (loads_[number].waiting == 0) {
     finish_load(loads_[number]);
@@ -268,23 +274,28 @@ void TimedSm::store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, 
                      at + i + params_.l1_miss_latency))
         continue;
     }
-    const u64 cost = std::max({u64{sectors} * params_.store_sector_256, u64{params_.store_line_256},
-                               access_bytes * 256 / (touch_.lines.count * params_.store_port_bytes)});
+    const u64 bytes = access_bytes / touch_.lines.count;
+    const u64 cost = u64{sectors} * params_.store_sector_256 +
+                     (bytes < u64{sectors} * kSectorBytes ? params_.store_partial_256 : 0);
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
     send(out, share, kind, token, op.floating);
-    requests_.back().bytes = static_cast<u8>(std::min<u64>(access_bytes / touch_.lines.count, kLineBytes));
+    requests_.back().bytes = static_cast<u8>(std::min<u64>(bytes, kLineBytes));
     ++warp.acks;
     ++open_acks_;
   }
-  // A full store buffer holds up whatever comes next.
+  hold_back(store_port_);
+}
+
+// A way out that is taken for long holds up whatever comes next.
+void TimedSm::hold_back(const Server& way_out) {
   const u64 buffer = u64{params_.store_buffer_cycles} * 256;
-  if (store_port_.free_256 > buffer)
-    lsu_unit_.free_256 = std::max(lsu_unit_.free_256, store_port_.free_256 - buffer);
+  if (way_out.free_256 > buffer) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, way_out.free_256 - buffer);
 }
 
 void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
+  load.ready = std::max(data_stage_.book(load.ready, load.passes), load.ready + load.passes - 1);
   answer(warp, load.scoreboard, load.ready, true);
   if (load.group != kNoGroup) {
     CopyGroup& group = warp.copies[load.group - warp.copies_done];

@@ -54,6 +54,7 @@ void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
   }
   coalesce(access, 0, out.lines);
   if (out.pieces > 1) repeat_words(out.lines, out.pieces);
+  out.wavefronts = static_cast<u16>(shared_passes(access, true).wavefronts * out.pieces);
   if (access.atomic) count_passes(access, 0, out.lines);
 }
 
@@ -85,6 +86,7 @@ void pack_lanes(Touch& touch, u32 turn) {
     lines.sectors += own;
     least -= own;
   }
+  touch.wavefronts = static_cast<u16>(std::max<u32>(touch.width / 4, 1) * touch.pieces);
 }
 
 void spread_banks(Touch& touch) {

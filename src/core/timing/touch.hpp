@@ -16,7 +16,7 @@ struct Touch {
   u8 width = 4;   // bytes per lane in one piece
   u8 pieces = 1;  // local memory: words of a lane, which lie in different lines
   u8 lanes = 0;
-  u16 wavefronts = 0;  // shared memory
+  u16 wavefronts = 0;  // passes through the banks of the data store, shared memory's or L1's
   u16 conflicts = 0;   // beyond the fewest that the width needs
   Coalesced lines;     // global and local memory
 };

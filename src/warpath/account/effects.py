@@ -96,15 +96,15 @@ _EFFECTS = (
         "L1, LSU and MIO limits",
         _zero(
             "mio_interval", "operand_interval_256", "misc_interval", "data_interval", "lsu_interval",
-            "store_sector_256", "store_line_256",
+            "store_sector_256", "store_partial_256", "miss_interval_256",
         )
-        | {"mio_credits": _QUEUE, "store_port_bytes": _UNLIMITED, "store_buffer_cycles": _UNLIMITED},
+        | {"mio_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
     ),
     Effect(
         "crossbar_l2",
         "crossbar and L2 limits",
         _zero(
-            "l2_sector_256", "l2_write_sector_256", "l2_partial_sector_256", "l2_merging_sector_256",
+            "l2_read_256", "l2_sector_256", "l2_write_sector_256", "l2_partial_256", "l2_merging_256",
             "atomic_base_256", "atomic_again_256", "atomic_sector_256", "atomic_pass_256", "atomic_float_256",
             "atomic_return_256",
         )
