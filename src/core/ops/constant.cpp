@@ -29,6 +29,17 @@ u32 widen(u32 word, const Instr& in) {
   return in.aux == 1 ? static_cast<u32>(static_cast<i8>(word)) : static_cast<u32>(static_cast<i16>(word));
 }
 
+// For the clock: what each lane reads, the bank above the offset.
+void observe_lanes(Worker& worker, const Operand& op, u32 size, u32 mask, const u32* index) {
+  worker.access.space = Space::Constant;
+  worker.access.width = static_cast<u8>(size);
+  worker.access.write = worker.access.atomic = false;
+  worker.access.mask = mask;
+  for_lanes(mask, [&](u32 lane) {
+    worker.access.address[lane] = u64{op.bank} << 16 | ((index[lane] + static_cast<u32>(op.value)) & 0xffff);
+  });
+}
+
 void exec_ldc(Warp& warp, const Instr& in, u32 mask) {
   const Operand& op = in.operands[1];
   const u32 words = in.aux == 8 ? 2 : 1;
@@ -43,6 +54,7 @@ void exec_ldc(Warp& warp, const Instr& in, u32 mask) {
     }
   } else {
     const u32* index = warp.read_row(op.reg);
+    if (warp.worker->observe) observe_lanes(*warp.worker, op, in.aux, mask, index);
     for_lanes(mask, [&](u32 lane) {
       u32 value[2] = {0, 0};
       read_bank(warp, op.bank, index[lane] + static_cast<u32>(op.value), in.aux, value);

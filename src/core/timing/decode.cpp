@@ -95,6 +95,12 @@ void set_memory(std::string_view name, const std::string& opcode, const Instr& i
   op.late_operands = static_cast<u8>(operands);
 }
 
+bool indexes_constants(const Instr& in) {
+  if (in.op == nullptr || std::string_view(in.op->mnemonic) != "LDC" || in.operand_count < 2) return false;
+  const Operand& source = in.operands[1];
+  return !source.generic_uniform64 && !source.base_uniform && source.reg != kRZ;
+}
+
 void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const Instr& in,
               const TimingParams& params, TimedOp& op) {
   op.issue = class_of_pipe(pipe, name, opcode);
@@ -175,9 +181,9 @@ void set_operands(const Instr& in, TimedOp& op) {
 
 }  // namespace
 
-bool is_memory(const Program& program, u32 index) {
+bool touches_memory(const Program& program, u32 index) {
   const Instr& in = program.instructions()[index];
-  return in.op != nullptr && is_memory_name(in.op->mnemonic);
+  return in.op != nullptr && (is_memory_name(in.op->mnemonic) || indexes_constants(in));
 }
 
 std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params) {
@@ -194,7 +200,9 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     if (in.op == nullptr) continue;
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
-    if (op.kind == TimedKind::Constant && in.operand_count > 1 && !in.operands[1].generic_uniform64) {
+    op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
+    if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&
+        !in.operands[1].generic_uniform64) {
       const Operand& source = in.operands[1];
       op.const_line =
           static_cast<u16>(u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);

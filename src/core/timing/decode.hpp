@@ -43,6 +43,7 @@ struct TimedOp {
   bool floating = false;      // an atomic on floating-point numbers
   bool merges = false;        // an atomic that counts lanes: those on one word are one
   bool bypass = false;        // not served by L1
+  bool touches = false;       // what it touched is known once it has executed: memory, constants at an index
   bool copies = false;        // LDGSTS: its data goes on to shared memory; CommitCopies says who waits for it
   bool answers_long = false;  // its scoreboard wait is a long one
   u16 const_line = kNoLine;   // bank and line of its constant operand
@@ -51,8 +52,8 @@ struct TimedOp {
   u8 depbar_count = 0;
 };
 
-// Whether the instruction at `index` is one of TimedKind::Memory.
-bool is_memory(const Program& program, u32 index);
+// Whether the instruction at `index` has a Touch: TimedOp::touches.
+bool touches_memory(const Program& program, u32 index);
 std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& params);
 
 }  // namespace warpath

@@ -4,9 +4,10 @@
 
 namespace warpath {
 
-InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn)
+InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval)
     : params_(&params),
       turn_(turn),
+      interval_(interval),
       ready_(lines + 1, kNever),
       l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
 
@@ -20,21 +21,20 @@ void InstructionCache::insert(u32 line) {
   oldest_ = (oldest_ + 1) % resident_.size();
 }
 
-// The SM's cache; a miss starts a stream of lines from beyond, each a fixed interval after the one before.
-Cycle InstructionCache::line_ready(u32 line, Cycle now, const CodeHome& home) {
-  if (ready_[line] != kNever) return std::max(now, ready_[line]);
-  ++requests_;
-  Cycle at = 0;
+// Has `line` and those after it on their way, each a fixed interval after the one before.
+void InstructionCache::ask_for(u32 line, Cycle now, const CodeHome& home) {
   for (u32 ahead = 0; ahead <= params_->prefetch_lines; ++ahead) {
     const u32 next = line + ahead;
-    if (next + 1 >= ready_.size() || ready_[next] != kNever) break;
-    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + turn_;
-    at = std::max(std::max(now + latency, at + params_->prefetch_interval), stream_free_);
-    ready_[next] = at;
+    if (next + 1 >= ready_.size()) return;
+    if (ready_[next] != kNever) continue;
+    if (ahead == 0) ++requests_;
+    // Who starts a stream waits for the others; once it runs, they share the lines.
+    const Cycle others = stream_free_ > now ? 0 : turn_;
+    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + others;
+    ready_[next] = std::max(now + latency, stream_free_);
+    stream_free_ = ready_[next] + interval_;
     insert(next);
   }
-  stream_free_ = at == 0 ? stream_free_ : at + params_->prefetch_interval;
-  return std::max(now, ready_[line]);
 }
 
 Cycle InstructionCache::fetch(u32 part, u32 line, Cycle now, bool follows, const CodeHome& home) {
@@ -45,14 +45,10 @@ Cycle InstructionCache::fetch(u32 part, u32 line, Cycle now, bool follows, const
     held[l0_next_[part]] = line;
     l0_next_[part] = (l0_next_[part] + 1) % static_cast<u32>(held.size());
   }
-  const Cycle ready = line_ready(line, now, home);
+  ask_for(line, now, home);
+  const Cycle ready = std::max(now, ready_[line]);
   // The line after a running one was asked for ahead of time; a jump waits for the SM's cache.
-  if (follows) {
-    const u32 next = line + 1;
-    if (next + 1 < ready_.size()) line_ready(next, now, home);
-    return ready;
-  }
-  return ready + params_->l1i_latency;
+  return follows ? ready : ready + params_->l1i_latency;
 }
 
 }  // namespace warpath

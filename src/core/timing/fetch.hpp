@@ -20,7 +20,8 @@ struct CodeHome {
 class InstructionCache {
  public:
   // `turn`: cycles that the SM waits for others that want the same lines from beyond at the same time.
-  InstructionCache(const TimingParams& params, u32 lines, u32 turn);
+  // `interval`: cycles from one line of a stream to the next.
+  InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval);
 
   // When sub-partition `part` can decode from `line`, wanted at `now`; `follows`: the line before was
   // running.
@@ -28,11 +29,11 @@ class InstructionCache {
   u64 requests() const { return requests_; }
 
  private:
-  Cycle line_ready(u32 line, Cycle now, const CodeHome& home);
+  void ask_for(u32 line, Cycle now, const CodeHome& home);
   void insert(u32 line);
 
   const TimingParams* params_;
-  u32 turn_;
+  u32 turn_, interval_;
   std::vector<Cycle> ready_;   // by program line: kNever when absent
   std::vector<u32> resident_;  // lines in order of arrival, for eviction
   std::size_t oldest_ = 0;
@@ -64,26 +65,36 @@ class ConstantBlocks {
   std::vector<std::pair<u16, Cycle>> blocks_;
 };
 
-// A small cache of constant lines; a miss brings the line `latency` after the block behind has it.
+// A small set-associative cache of constant lines. A miss brings the line `latency` after the block behind has
+// it and at least `miss_latency` after it was asked for, through a port that takes `interval` cycles a line.
 class ConstantCache {
  public:
-  ConstantCache(u32 lines, u32 latency)
-      : latency_(latency), lines_(lines), tags_(lines, 0xffff), ready_(lines, 0) {}
+  ConstantCache(u32 lines, u32 ways, u32 latency, u32 miss_latency)
+      : ways_(ways),
+        sets_(lines / ways),
+        latency_(latency),
+        miss_latency_(miss_latency),
+        next_(sets_, 0),
+        tags_(lines, 0xffff),
+        ready_(lines, 0) {}
 
-  Cycle access(u16 line, Cycle now, ConstantBlocks& behind) {
-    for (std::size_t i = 0; i < lines_; ++i) {
+  Cycle access(u16 line, Cycle now, ConstantBlocks& behind, Calendar& port, u32 interval) {
+    const std::size_t set = line % sets_, first = set * ways_;
+    for (std::size_t i = first; i < first + ways_; ++i) {
       if (tags_[i] == line) return std::max(now, ready_[i]);
     }
-    tags_[next_] = line;
-    const Cycle ready = ready_[next_] = behind.access(line, now) + latency_;
-    next_ = (next_ + 1) % lines_;
-    return ready;
+    const std::size_t own = first + next_[set];
+    next_[set] = (next_[set] + 1) % ways_;
+    const Cycle taken = interval != 0 ? port.book(now, interval) : now;
+    const Cycle asked = std::max(now, taken - std::min<Cycle>(taken, interval));
+    tags_[own] = line;
+    return ready_[own] = std::max(behind.access(line, asked) + latency_, asked + miss_latency_);
   }
 
  private:
-  u32 latency_;
-  std::size_t lines_;
-  std::size_t next_ = 0;
+  std::size_t ways_, sets_;
+  u32 latency_, miss_latency_;
+  std::vector<std::size_t> next_;  // by set: the way that goes next
   std::vector<u16> tags_;
   std::vector<Cycle> ready_;
 };

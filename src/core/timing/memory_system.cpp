@@ -271,6 +271,11 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
   return moved + params_.dram_latency + jitter;
 }
 
+// What comes in takes its turn at the slice's data; nobody waits for it.
+void MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
+  book_slice(slice, at, count(sectors) * params_.l2_fill_256);
+}
+
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
 Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
   const Cycle done = book_slice(home.slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
@@ -281,6 +286,7 @@ Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle a
   if (line == nullptr) line = allocate(home.partition, request.line, done);
   const Cycle ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
   line->ready = base_ + ready;
+  fill(home.slice, ready, static_cast<u8>(request.sectors & ~hit));
   return ready;
 }
 
@@ -306,6 +312,7 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
       const L2Tags::Line* source = partitions_[home.partition].find(request.line);
       copy->valid |= request.sectors | (source != nullptr ? source->valid & pieces(request.sectors) : 0);
       copy->ready = base_ + done;
+      fill(slice, done, request.sectors);
     } else {
       done = std::max(done, copy->ready - std::min(copy->ready, base_));
     }

@@ -123,6 +123,7 @@ class MemorySystem {
   u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
+  void fill(u32 slice, Cycle at, u8 sectors);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
   void prefetch(const Request& request) const;

@@ -46,7 +46,8 @@ struct TimingParams {
       pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
-      prefetch_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0, constant_block_latency = 0,
+      prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0, idc_ways = 0, idc_miss_latency = 0, idc_interval = 0,
+      idc_shared_interval = 0, constant_pass_latency = 0, constant_block_latency = 0,
       constant_cold_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0,
@@ -60,7 +61,7 @@ struct TimingParams {
       gpc_port_bytes = 0;
   // L2
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_read_256 = 0,
-      l2_sector_256 = 0,
+      l2_sector_256 = 0, l2_fill_256 = 0,
       l2_write_sector_256 = 0, l2_partial_256 = 0, l2_merging_256 = 0, l2_merge_cycles = 0,
       l2_fabric_latency = 0, l2_dirty_percent = 0, l2_queue_cycles = 0, atomic_base_256 = 0,
       atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_float_256 = 0,

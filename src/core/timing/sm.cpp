@@ -33,11 +33,12 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
       id_(id),
       parts_(params_.sub_partitions),
       warps_(params_.max_warps),
-      instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256),
+      instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256,
+                    context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval),
       constant_blocks_(params_.constant_block_latency + (context.cold ? params_.constant_cold_latency : 0) +
                        turn * params_.same_line_256 / 256),
-      immediate_constants_(params_.imc_lines, params_.imc_latency),
-      indexed_constants_(params_.imc_lines, params_.idc_latency),
+      immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
+      indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),
       l1_(context.l1_bytes, params_.l1_ways) {
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
@@ -123,6 +124,7 @@ Cycle TimedSm::next() const {
 }
 
 void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
+  constant_port_.forget(from);
   data_stage_.forget(from);
   for (const Reply& reply : replies) take_reply(reply);
   replies.clear();
@@ -252,7 +254,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
 void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   CtaStream* stream = resident_[warp.cta].stream;
   if (warp.warp == nullptr) {
-    if (op.kind == TimedKind::Memory) stream->warp(warp.id).read(warp.script->payload, touch_);
+    if (op.touches) stream->warp(warp.id).read(warp.script->payload, touch_);
     return;
   }
   Warp& state = *warp.warp;
@@ -267,8 +269,8 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
     throw;
   }
   if (stream != nullptr) stream->warp(warp.id).add(warp.pc);
-  if (op.kind != TimedKind::Memory) return;
-  if (timeline_ != nullptr && worker_->access.mask != 0)
+  if (!op.touches) return;
+  if (timeline_ != nullptr && op.kind == TimedKind::Memory && worker_->access.mask != 0)
     timeline_->request(id_, warp.pc, now, worker_->access);
   describe(worker_->access, op, context_.local_bytes, touch_);
   if (stream != nullptr) stream->warp(warp.id).touched(touch_);
@@ -377,7 +379,7 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
     warp.waits.add(Stall::ImcMiss,
-                   immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_));
+                   immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_, constant_port_, 0));
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);

@@ -29,6 +29,7 @@ struct SmContext {
   u32 code_lines = 0;
   u64 local_base = 0;   // where local memory stands in the address space of the caches
   u32 local_bytes = 0;  // per thread
+  bool paired = false;  // CTAs for more than half of the SMs: both of a TPC are at work
   bool cold = false;    // caches were flushed before the launch
   u64 l1_bytes = 0;     // what the carve-out leaves
   bool pack_lanes = false, spread_banks = false;  // what-if: every access as if it were well laid out
@@ -140,6 +141,7 @@ class TimedSm {
   // sm_memory.cpp: what goes through the MIO queue
   Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
   void answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long);
+  void indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
   void special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
   void memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
@@ -174,6 +176,7 @@ class TimedSm {
   ConstantCache immediate_constants_, indexed_constants_;
   L1Cache l1_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
+  Calendar constant_port_;  // to the level behind the constant caches
   Calendar data_stage_;  // L1's data, read once a load has all of it
   std::vector<Load> loads_;
   std::vector<u32> free_loads_;

@@ -41,13 +41,36 @@ void TimedSm::answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long) {
   warp.scoreboard_long[scoreboard] = is_long;
 }
 
+// LDC at an index: a word after another, and none goes by one that waits for its line, nor does another
+// instruction of the sub-partition.
+void TimedSm::indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
+  const bool some = touch_.where == Touch::Where::Constant;
+  const u32 passes = some ? touch_.lines.count : 1;
+  const u32 cost = passes * params_.misc_interval;
+  const Cycle start = std::max(enqueue(part, op, part.constants, cost, now),
+                               misc_unit_.take(now * 256, u64{cost} * 256) / 256 - cost);
+  const u32 interval = context_.paired ? params_.idc_shared_interval : params_.idc_interval;
+  Cycle at = start, waited = 0;
+  for (u32 i = 0; some && i < passes; ++i) {
+    if (i != 0) at += params_.constant_pass_latency;
+    const Cycle there = indexed_constants_.access(static_cast<u16>(touch_.lines.lines[i].line), at,
+                                                  constant_blocks_, constant_port_, interval);
+    waited += there - at;
+    at = there;
+  }
+  part.constants.free_256 += waited * 256;
+  answer(warp, op.write_sb, at + op.latency, false);
+  answer(warp, op.read_sb, start + params_.source_release, false);
+}
+
 void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
+  if (op.kind == TimedKind::Constant && op.touches) return indexed_constant(part, warp, op, now);
   const bool shuffle = op.kind == TimedKind::Shuffle;
   const Cycle start = enqueue(part, op, shuffle ? lsu_unit_ : misc_unit_,
                               shuffle ? params_.lsu_interval : params_.misc_interval, now);
   Cycle from = start;
   if (op.kind == TimedKind::Constant && op.const_line != kNoLine)
-    from = indexed_constants_.access(op.const_line, start, constant_blocks_);
+    from = indexed_constants_.access(op.const_line, start, constant_blocks_, constant_port_, 0);
   answer(warp, op.write_sb, from + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }

@@ -10,7 +10,7 @@ constexpr u8 kLocal = 1, kWrite = 2, kAtomic = 4;
 }  // namespace
 
 void WarpStream::touched(const Touch& touch) {
-  const bool cached = touch.where == Touch::Where::Cached;
+  const bool cached = touch.where == Touch::Where::Cached || touch.where == Touch::Where::Constant;
   const u32 count = cached ? touch.lines.count : 0;
   const int flags = (touch.local ? kLocal : 0) | (touch.write ? kWrite : 0) | (touch.atomic ? kAtomic : 0);
   last().payload = static_cast<u32>(touches_.size());

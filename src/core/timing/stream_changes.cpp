@@ -86,7 +86,7 @@ std::shared_ptr<WarpStream> as_one(const Program& program, const std::shared_ptr
   for (std::size_t at = 0; at < warps[0]->steps().size(); ++at) {
     const Step& step = warps[0]->steps()[at];
     out->steps().push_back(step);
-    if (!is_memory(program, step.pc)) continue;
+    if (!touches_memory(program, step.pc)) continue;
     warps[0]->read(step.payload, touch);
     const bool widens =
         touch.where == Touch::Where::Cached && !touch.local && !touch.atomic && touch.width * ways <= 16;

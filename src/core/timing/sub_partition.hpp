@@ -44,6 +44,7 @@ struct SubPartition {
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
   Server mio_port, data_port;
+  Server constants;  // indexed ones: one instruction after another
   CreditQueue mio, lg;
   std::array<u8, 3> reuse_register{255, 255, 255};
   std::array<u16, 3> reuse_warp{};

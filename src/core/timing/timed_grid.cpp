@@ -39,6 +39,7 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
     recorded_->l1_bytes = l1_bytes;
     recorded_->code_id = code_id;
   }
+  context_.paired = grid.blocks() * 2 > params_.sms;
   set_up(spec.local_bytes, l1_bytes, code_id);
   if (!timeline) return;
   timeline_ = std::make_unique<Timeline>(program_.size(), first_sm_);
@@ -65,6 +66,7 @@ TimedGrid::TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised
   }
   context_.pack_lanes = idealised.sectors;
   context_.spread_banks = idealised.banks;
+  context_.paired = stream.blocks * 2 > params_.sms;
   set_up(stream.local_bytes, stream.l1_bytes, stream.code_id);
 }
 

@@ -34,6 +34,20 @@ void repeat_words(Coalesced& lines, u32 words) {
   }
 }
 
+// A word after another, in the order of the lanes that want it first.
+void describe_constants(const Access& access, Touch& out) {
+  out.where = Touch::Where::Constant;
+  std::array<u64, kLanes> words;
+  out.lines.count = out.lines.sectors = 0;
+  for_lanes(access.mask, [&](u32 lane) {
+    const u64 word = access.address[lane] / 4;
+    const auto end = words.begin() + out.lines.count;
+    if (std::find(words.begin(), end, word) != end) return;
+    words[out.lines.count] = word;
+    out.lines.lines[out.lines.count++] = {access.address[lane] >> kConstLineBits, 0, 1};
+  });
+}
+
 }  // namespace
 
 void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
@@ -46,6 +60,7 @@ void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
   out.pieces = 1;
   out.lanes = static_cast<u8>(__builtin_popcount(access.mask));
   if (access.space == Space::Shared) return describe_shared(access, op, out);
+  if (access.space == Space::Constant) return describe_constants(access, out);
   out.where = Touch::Where::Cached;
   if (out.local) {
     out.pieces = static_cast<u8>(std::max<u32>(access.width / 4, 1));

@@ -68,8 +68,8 @@ _EFFECTS = (
         COLD_FETCH,
         "cold instruction and constant fetch",
         _zero(
-            "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "same_line_256", "imc_latency",
-            "idc_latency", "constant_block_latency", "constant_cold_latency",
+            "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval", "same_line_256",
+            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "idc_shared_interval", "constant_block_latency", "constant_cold_latency",
         ),
     ),
     Effect(
@@ -104,7 +104,7 @@ _EFFECTS = (
         "crossbar_l2",
         "crossbar and L2 limits",
         _zero(
-            "l2_read_256", "l2_sector_256", "l2_write_sector_256", "l2_partial_256", "l2_merging_256",
+            "l2_read_256", "l2_fill_256", "l2_sector_256", "l2_write_sector_256", "l2_partial_256", "l2_merging_256",
             "atomic_base_256", "atomic_again_256", "atomic_sector_256", "atomic_pass_256", "atomic_float_256",
             "atomic_return_256",
         )
