@@ -428,12 +428,13 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     const u32 near = gpc % params_.l2_partitions;
     const u64 way = distances_[std::size_t{request.sm} * params_.l2_slices + home.slice];
     const Cycle arrives = request.time + params_.request_latency + way;
-    Reply reply{0, request.token};
+    Reply reply{.time = 0, .token = request.token, .done = 0};
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
       const Cycle done = serve_write(request, home, arrives, near);
       // Taken once the slice's queue has room for it.
       const Cycle queued = params_.request_latency + way + params_.l2_queue_cycles;
       reply.time = std::max(request.time, done > queued ? done - queued : 0);
+      reply.done = done + params_.reply_latency + way;
     } else {
       reply.time = serve_reply(request, home, arrives, gpc, near, way);
     }

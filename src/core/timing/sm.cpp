@@ -337,7 +337,7 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
       warp.blocked = Blocked::Fence;
       return;
     }
-    warp.waits.add(Stall::Membar, std::max(now + params_.membar_latency, warp.ack_time));
+    warp.waits.add(Stall::Membar, std::max(now, warp.done_time) + params_.membar_latency);
   }
   if (sleeps != 0) warp.waits.add(Stall::Sleeping, now + sleeps * params_.sm_clock_khz / 1000000);
   ready_stage(warp, follows ? now : warp.waits.last, follows);

@@ -96,7 +96,7 @@ void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   ++own.requests;
   own.wavefronts += touch_.wavefronts;
   own.conflicts += touch_.conflicts;
-  const u32 cost = std::max<u32>(touch_.wavefronts, touch_.width / 4u) * params_.lsu_interval;
+  const u32 cost = std::max<u32>(touch_.wavefronts, 1) * params_.lsu_interval;
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   const u32 latency = touch_.atomic ? params_.shared_atomic_latency : params_.shared_latency;
   // A sub-partition takes half a pass a cycle.
@@ -359,12 +359,13 @@ void TimedSm::take_reply(const Reply& reply) {
   if ((reply.token & kStoreToken) != 0) {
     TimedWarp& warp = warps_[reply.token & ~kStoreToken];
     warp.ack_time = std::max(warp.ack_time, reply.time);
+    warp.done_time = std::max(warp.done_time, reply.done);
     --open_acks_;
     if (--warp.acks != 0) return;
     if (warp.blocked == Blocked::Draining && !owed(warp)) return end_warp(warp);
     if (warp.blocked != Blocked::Fence) return;
     warp.blocked = Blocked::No;
-    warp.waits.add(Stall::Membar, std::max(warp.issued + params_.membar_latency, warp.ack_time));
+    warp.waits.add(Stall::Membar, std::max(warp.issued, warp.done_time) + params_.membar_latency);
     return ready_stage(warp, warp.issued, true);
   }
   Miss& miss = misses_[reply.token];

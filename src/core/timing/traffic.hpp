@@ -32,6 +32,7 @@ struct Request {
 struct Reply {
   Cycle time = 0;
   u32 token = 0;
+  Cycle done = 0;  // of a write: when the SM knows that it is done
 };
 
 // Accesses of one kind at L1: ncu's l1tex__t_* by memory and operation.

@@ -50,7 +50,8 @@ struct TimedWarp {
   Waits waits;
   Cycle started = 0;
   Cycle issued = 0;
-  Cycle ack_time = 0;  // when L2 has taken the last of its stores
+  Cycle ack_time = 0;   // when L2 has taken the last of its stores
+  Cycle done_time = 0;  // when the SM knows that the last of them is done
   u32 acks = 0;        // stores whose time is not known yet
   u32 line = ~0u;      // instruction line it decodes from
   u32 pc = 0;          // instruction index of what it issues next
