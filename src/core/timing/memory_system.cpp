@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 namespace warpath {
 namespace {
@@ -185,6 +186,8 @@ void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
   last_atomics_.assign(params_.l2_slices, LastAtomic{});
   channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
+  store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
+  last_write_ = 0;
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
   underway_.assign(std::size_t{params_.sms / params_.merging_sms + 1} * kUnderway, Underway{});
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
@@ -412,6 +415,15 @@ MemorySystem::Underway& MemorySystem::underway(u32 group, u64 line) {
   return underway_[std::size_t{group} * kUnderway + mix(line) % kUnderway];
 }
 
+// Stores are on their way once they have left the SM, as long as not too many of it are: when the one that
+// came `store_credits` earlier was done.
+Cycle MemorySystem::store_credit(u32 sm, Cycle done) {
+  StoreWindow& window = store_windows_[sm];
+  const Cycle before = std::exchange(window.done[window.next], done);
+  window.next = (window.next + 1) % static_cast<u32>(window.done.size());
+  return before;
+}
+
 void MemorySystem::prefetch(const Request& request) const {
   for (const L2Tags& tags : partitions_) tags.prefetch(request.line);
 }
@@ -431,10 +443,9 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     Reply reply{.time = 0, .token = request.token, .done = 0};
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
       const Cycle done = serve_write(request, home, arrives, near);
-      // Taken once the slice's queue has room for it.
-      const Cycle queued = params_.request_latency + way + params_.l2_queue_cycles;
-      reply.time = std::max(request.time, done > queued ? done - queued : 0);
       reply.done = done + params_.reply_latency + way;
+      reply.time = std::max(request.time, store_credit(request.sm, reply.done));
+      last_write_ = std::max(last_write_, done);
     } else {
       reply.time = serve_reply(request, home, arrives, gpc, near, way);
     }

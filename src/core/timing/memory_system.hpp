@@ -84,6 +84,8 @@ class MemorySystem {
   void serve(std::span<const Request> requests, std::vector<std::vector<Reply>>& replies,
              MemoryTimeline* timeline = nullptr);
 
+  // When the last store of the launch is done.
+  Cycle last_write() const { return last_write_; }
   const MemoryCounts& counts() const { return counts_; }
   void add_dram_read(u64 bytes) { counts_.dram_read_bytes += bytes; }
   CodeHome& code() { return code_; }
@@ -102,6 +104,10 @@ class MemorySystem {
     u64 line = ~u64{0};
     u8 sectors = 0;
     Cycle ready = 0;
+  };
+  struct StoreWindow {
+    std::vector<Cycle> done;  // of the last stores of an SM, a ring
+    u32 next = 0;
   };
   struct Channel {
     Calendar bus;
@@ -126,6 +132,7 @@ class MemorySystem {
   void fill(u32 slice, Cycle at, u8 sectors);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
+  Cycle store_credit(u32 sm, Cycle done);
   void prefetch(const Request& request) const;
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
@@ -142,6 +149,8 @@ class MemorySystem {
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;
+  std::vector<StoreWindow> store_windows_;  // by SM
+  Cycle last_write_ = 0;
   std::vector<Underway> underway_;  // by group of SMs and line, direct-mapped
   std::vector<u8> distances_;       // by SM and slice, cycles each way
   MemoryCounts counts_;

@@ -55,7 +55,8 @@ struct TimingParams {
       shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
       tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,
       membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0,
-      store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0;
+      store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0,
+      store_credits = 0;
   // between SMs and L2
   u32 merging_sms = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
       gpc_port_bytes = 0;
@@ -63,7 +64,7 @@ struct TimingParams {
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_read_256 = 0,
       l2_sector_256 = 0, l2_fill_256 = 0,
       l2_write_sector_256 = 0, l2_partial_256 = 0, l2_merging_256 = 0, l2_merge_cycles = 0,
-      l2_fabric_latency = 0, l2_dirty_percent = 0, l2_queue_cycles = 0, atomic_base_256 = 0,
+      l2_fabric_latency = 0, l2_dirty_percent = 0, atomic_base_256 = 0,
       atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_float_256 = 0,
       atomic_return_256 = 0, atomic_latency = 0;
   // DRAM

@@ -158,8 +158,13 @@ GridState TimedGrid::step(u64 budget, u32 threads) {
     return GridState::Faulted;
   }
   memory_.code_is_warm();
-  memory_.end_launch(distributor_.last_completion() + params_.back_end);
+  memory_.end_launch(length());
   return GridState::Done;
+}
+
+// The grid is complete when its CTAs have left and their stores are done.
+Cycle TimedGrid::length() const {
+  return std::max(distributor_.last_completion(), memory_.last_write()) + params_.back_end;
 }
 
 // One SM's part of the quantum; its faults are kept, so that the others' do not depend on who runs what.
@@ -259,7 +264,7 @@ TimedResult TimedGrid::result() const {
   TimedResult out;
   out.front_cycles = params_.front_end;
   out.drain_cycles = params_.back_end;
-  out.cycles = distributor_.last_completion() + params_.back_end;
+  out.cycles = length();
   out.sm = SmCounters(program_.size() + 1);
   for (const auto& counters : counters_) out.sm.add(*counters);
   for (const auto& sm : sms_) {
@@ -273,7 +278,7 @@ TimedResult TimedGrid::result() const {
 
 std::optional<TimelineResult> TimedGrid::timeline() const {
   if (timeline_ == nullptr) return std::nullopt;
-  return timeline_->result(distributor_.last_completion() + params_.back_end);
+  return timeline_->result(length());
 }
 
 }  // namespace warpath

@@ -61,6 +61,7 @@ class TimedGrid {
   void begin(u32 threads);
   TimedSm& sm(u32 number);
   void run_sm(u32 number, u32 thread);
+  Cycle length() const;
   void exchange(Cycle until);
   Cycle next_time() const;
   u64 executed() const;

@@ -116,7 +116,7 @@ _EFFECTS = (
     Effect(
         STORE_DRAIN,
         "store drain and completion",
-        _zero("exit_drain") | {"l2_queue_cycles": _UNLIMITED},
+        _zero("exit_drain") | {"store_credits": 4096},
     ),
 )  # fmt: skip
 
