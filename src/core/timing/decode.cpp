@@ -128,6 +128,7 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
   } else if (any_of(name,
                     {"BRA", "BRX", "BRXU", "CALL", "RET", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "JMP"})) {
     op.kind = TimedKind::Branch;
+    op.far_jump = any_of(name, {"BRX", "BRXU", "CALL", "RET", "JMP"});
   } else if (name == "EXIT") {
     op.kind = TimedKind::Exit;
   } else if (any_of(name, {"MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL"})) {

@@ -40,6 +40,7 @@ struct TimedOp {
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
   bool reduces = false;       // an atomic that returns nothing
+  bool far_jump = false;      // calls, returns and jumps through a register
   bool floating = false;      // an atomic on floating-point numbers
   bool merges = false;        // an atomic that counts lanes: those on one word are one
   bool bypass = false;        // not served by L1

@@ -185,7 +185,7 @@ void MemorySystem::end_launch(Cycle length) {
 void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
   last_atomics_.assign(params_.l2_slices, LastAtomic{});
-  channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0});
+  channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0, std::vector<u64>(std::max(params_.dram_banks, 1u), ~u64{0})});
   store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
   last_write_ = 0;
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
@@ -195,14 +195,15 @@ void MemorySystem::begin_launch() {
 }
 
 MemorySystem::Place MemorySystem::place_of(u64 line) const {
-  // Every run of as many granules as there are slices goes to all of them; each run starts elsewhere.
+  // Of two neighbouring granules one is in each partition, which one changes with every bit of the address;
+  // and every run of as many pairs as a partition has slices goes to all of them, each run from another on.
   const u64 granule = line >> (params_.l2_granule_bits - 7);
-  const u64 turn = mix(granule / params_.l2_slices);
-  const u64 at = granule % params_.l2_slices;
   const u32 per_partition = params_.l2_slices / params_.l2_partitions;
-  const u32 partition = static_cast<u32>((at + turn) % params_.l2_partitions);
-  const u32 slice =
-      partition * per_partition + static_cast<u32>((at / params_.l2_partitions + (turn >> 8)) % per_partition);
+  const u64 group = granule / params_.l2_partitions;
+  const u64 side = granule % params_.l2_partitions + static_cast<u64>(__builtin_popcountll(group));
+  const u32 partition = static_cast<u32>(side % params_.l2_partitions);
+  const u64 turn = mix(group / per_partition);
+  const u32 slice = partition * per_partition + static_cast<u32>((group + turn) % per_partition);
   return {partition, slice, static_cast<u32>(u64{slice} * params_.dram_channels / params_.l2_slices)};
 }
 
@@ -219,8 +220,16 @@ Cycle MemorySystem::book_slice(u32 slice, Cycle at, u32 cost_256) {
   return slices_[slice].book(at, cost_256);
 }
 
-Cycle MemorySystem::dram_access(u32 channel, Cycle at, u32 accesses) {
-  return channels_[channel].bus.book(refreshed(channel, at), accesses * params_.dram_access_256);
+// What it costs to open another row of a bank.
+u32 MemorySystem::row_cost(Channel& channel, u64 line) const {
+  const u64 row = line * kLineBytes / params_.dram_channels >> params_.dram_row_bits;
+  u64& open = channel.rows[mix(row) % channel.rows.size()];
+  return std::exchange(open, row) == row ? 0 : params_.dram_row_256;
+}
+
+Cycle MemorySystem::dram_access(u32 channel, u64 line, Cycle at, u32 accesses) {
+  const u32 work = accesses * params_.dram_access_256 + row_cost(channels_[channel], line);
+  return channels_[channel].bus.book(refreshed(channel, at), work);
 }
 
 void MemorySystem::count_l2(Cycle at, u32 sectors) {
@@ -269,7 +278,7 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
   counts_.dram_read_bytes += count(wanted) * kSectorBytes;
   target.valid |= wanted;
   const u64 jitter = mix(line * 3 + 1) % (params_.dram_spread + 1);
-  const Cycle moved = dram_access(home.channel, at, accesses);
+  const Cycle moved = dram_access(home.channel, line, at, accesses);
   if (timeline_ != nullptr) timeline_->dram_bytes.add(moved, count(wanted) * kSectorBytes);
   return moved + params_.dram_latency + jitter;
 }
@@ -360,7 +369,10 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   if (near != home.partition) {
     at += params_.l2_fabric_latency / 2;
     count_l2(at, sectors);
-    if (L2Tags::Line* copy = partitions_[near].find(request.line))
+  }
+  for (u32 partition = 0; partition < partitions_.size(); ++partition) {
+    if (partition == home.partition) continue;
+    if (L2Tags::Line* copy = partitions_[partition].find(request.line))
       copy->valid &= static_cast<u8>(~request.sectors);
   }
   count_l2(at, sectors);

@@ -111,7 +111,8 @@ class MemorySystem {
   };
   struct Channel {
     Calendar bus;
-    u32 writes = 0;  // accesses gathered for the next batch
+    u32 writes = 0;         // accesses gathered for the next batch
+    std::vector<u64> rows;  // by bank: the row that is open
   };
 
   // What a slice's atomic unit did last.
@@ -137,7 +138,8 @@ class MemorySystem {
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
   Cycle book_slice(u32 slice, Cycle at, u32 cost_256);
-  Cycle dram_access(u32 channel, Cycle at, u32 accesses);
+  u32 row_cost(Channel& channel, u64 line) const;
+  Cycle dram_access(u32 channel, u64 line, Cycle at, u32 accesses);
   void count_l2(Cycle at, u32 sectors);
   Cycle refreshed(u32 channel, Cycle at) const;
 

@@ -42,7 +42,7 @@ struct TimingParams {
   u32 sm_clock_khz = 0, sms = 0, gpcs = 0, max_warps = 0, sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, exit_resolve = 0, exit_drain = 0,
+  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, call_redirect = 0, exit_resolve = 0, exit_drain = 0,
       pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
@@ -70,7 +70,7 @@ struct TimingParams {
   // DRAM
   u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
       dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,
-      dram_access_bytes = 0;
+      dram_access_bytes = 0, dram_banks = 0, dram_row_bits = 0, dram_row_256 = 0;
   // launch
   u32 front_end = 0, back_end = 0, launch_interval_256 = 0, complete_interval_256 = 0, complete_latency = 0,
       dispatch_latency = 0, rotate_sms = 0, warp_launch_interval = 0, launch_bytes = 0;

@@ -331,7 +331,10 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
     case Flow::Goes:
       break;
   }
-  if (!follows) warp.waits.add(Stall::BranchResolving, now + params_.branch_redirect);
+  if (!follows) {
+    const u32 redirect = op.far_jump ? params_.call_redirect : params_.branch_redirect;
+    warp.waits.add(Stall::BranchResolving, now + redirect);
+  }
   if (op.kind == TimedKind::Fence) {
     if (warp.acks != 0) {
       warp.blocked = Blocked::Fence;

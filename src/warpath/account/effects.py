@@ -110,7 +110,7 @@ _EFFECTS = (
         )
         | {"reply_port_bytes": _UNLIMITED, "gpc_port_bytes": _UNLIMITED},
     ),
-    Effect("dram_inefficiency", "DRAM inefficiency", _zero("dram_turnaround_256", "dram_refresh_percent")),
+    Effect("dram_inefficiency", "DRAM inefficiency", _zero("dram_turnaround_256", "dram_refresh_percent", "dram_row_256")),
     Effect("issue", "register bank conflicts", {"register_reads": _QUEUE}),
     Effect("math_pipes", "math pipe limits", _one(*(f"class_{name}_interval" for name in _CLASSES))),
     Effect(
