@@ -103,7 +103,8 @@ bool L2Tags::clean_oldest(u64 line, u32 limit, Victim& cleaned) {
 
 MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i)
-    partitions_.emplace_back(params.l2_bytes / params.l2_partitions, params.l2_ways, params.l2_granule_bits);
+    partitions_.emplace_back(u64{params.l2_bytes} * params.l2_usable_percent / 100 / params.l2_partitions,
+                             params.l2_ways, params.l2_granule_bits);
   dirty_limit_ = (params.l2_ways * params.l2_dirty_percent + 50) / 100;
   set_distances();
   begin_launch();

@@ -82,6 +82,7 @@ constexpr std::array kFields = {
     FIELD(l2_slices),
     FIELD(l2_bytes),
     FIELD(l2_ways),
+    FIELD(l2_usable_percent),
     FIELD(l2_granule_bits),
     FIELD(l2_read_256),
     FIELD(l2_sector_256),

@@ -61,7 +61,7 @@ struct TimingParams {
   u32 merging_sms = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
       gpc_port_bytes = 0;
   // L2
-  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_granule_bits = 0, l2_read_256 = 0,
+  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0, l2_read_256 = 0,
       l2_sector_256 = 0, l2_fill_256 = 0,
       l2_write_sector_256 = 0, l2_partial_256 = 0, l2_merging_256 = 0, l2_merge_cycles = 0,
       l2_fabric_latency = 0, l2_dirty_percent = 0, atomic_base_256 = 0,

@@ -41,8 +41,8 @@ void TimedSm::answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long) {
   warp.scoreboard_long[scoreboard] = is_long;
 }
 
-// LDC at an index: a word after another, and none goes by one that waits for its line, nor does another
-// instruction of the sub-partition.
+// LDC at an index: a word after another. The unit is held until the last line that is not there has been
+// asked for.
 void TimedSm::indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
   const bool some = touch_.where == Touch::Where::Constant;
   const u32 passes = some ? touch_.lines.count : 1;
@@ -50,16 +50,16 @@ void TimedSm::indexed_constant(SubPartition& part, TimedWarp& warp, const TimedO
   const Cycle start = std::max(enqueue(part, op, part.constants, cost, now),
                                misc_unit_.take(now * 256, u64{cost} * 256) / 256 - cost);
   const u32 interval = context_.paired ? params_.idc_shared_interval : params_.idc_interval;
-  Cycle at = start, waited = 0;
+  Cycle at = start, last = start;
   for (u32 i = 0; some && i < passes; ++i) {
     if (i != 0) at += params_.constant_pass_latency;
     const Cycle there = indexed_constants_.access(static_cast<u16>(touch_.lines.lines[i].line), at,
                                                   constant_blocks_, constant_port_, interval);
-    waited += there - at;
-    at = there;
+    last = std::max(last, there);
   }
-  part.constants.free_256 += waited * 256;
-  answer(warp, op.write_sb, at + op.latency, false);
+  if (last > at + params_.idc_miss_latency)
+    part.constants.free_256 = std::max(part.constants.free_256, (last - params_.idc_miss_latency) * 256);
+  answer(warp, op.write_sb, last + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
 
