@@ -42,9 +42,11 @@ class Raw:
         except KeyError:
             raise FormatError(f"the raw data has no probe {what!r} at {x:g}: collect it again") from None
 
-    def launch(self, program: str, kernel: str, grid: int, block: int) -> Mapping[str, Any]:
-        """The first cold record of a launch."""
-        for row in self.profiled[program]["cold"]:
+    def launch(
+        self, program: str, kernel: str, grid: int, block: int, cache: str = "cold"
+    ) -> Mapping[str, Any]:
+        """The first record of a launch, caches cold or warm."""
+        for row in self.profiled[program][cache]:
             shape = (_first(row["grid"]), _first(row["block"]))
             if str(row["kernel"]).startswith(kernel + "(") and shape == (grid, block):
                 return row
@@ -147,7 +149,7 @@ def atomics(raw: Raw) -> dict[str, int]:
 
 
 def fit(raw: Raw) -> dict[str, int]:
-    """All parameters that the raw data decide."""
+    """All parameters of the clock that the raw data decide; those of the launch path: `fit_launch`."""
     found: dict[str, int] = {}
     for part in (issue, stores, l2, dram, launch, atomics):
         found.update(part(raw))

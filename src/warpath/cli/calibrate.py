@@ -1,14 +1,17 @@
-"""`warpath calibrate`: microbenchmarks on this machine's GPU become the timing table of a board file."""
+"""`warpath calibrate`: microbenchmarks on this machine's GPU become two tables of a board file, timing and launch."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from warpath.calibration import collect
 from warpath.calibration.fit import Raw, fit
+from warpath.calibration.fit_launch import fit_launch
 from warpath.errors import UsageError
-from warpath.gpu import spec, timing
+from warpath.gpu import launch_path, spec, timing
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--raw", metavar="DIR", type=Path, required=True, help="where the raw data is kept")
     parser.add_argument("--fit-only", action="store_true", help="use the raw data there; no GPU is needed")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write the table here, not to stdout"
+        "-o", "--output", metavar="FILE", type=Path, help="write the tables here, not to stdout"
     )
 
 
@@ -34,10 +37,24 @@ def run(args: argparse.Namespace) -> int:
             f"no raw data in {args.raw}: {error.strerror}; leave --fit-only out to collect it"
         ) from None
     raw = Raw(probes, profiled, gpu.sms, values["l2_slices"], gpu.l2_bytes, values["dram_channels"])
-    lines = ["[timing]", *(f'{name} = {{v = {value}, src = "MEAS"}}' for name, value in fit(raw).items())]
-    text = "\n".join(lines) + "\n"
+    path = launch_path.resolve(gpu)
+    launch = fit_launch(raw, path, values)
+    text = f"{_table('timing', fit(raw))}\n{_table('launch', launch)}{_inherited(launch, path)}"
     if args.output:
         args.output.write_text(text)
     else:
         print(text, end="")
     return 0
+
+
+def _table(name: str, values: Mapping[str, int]) -> str:
+    """A table of a board file."""
+    return "\n".join(
+        [f"[{name}]", *(f'{key} = {{v = {value}, src = "MEAS"}}' for key, value in values.items()), ""]
+    )
+
+
+def _inherited(launch: Mapping[str, int], path: launch_path.LaunchPath) -> str:
+    """A comment that names the costs which no probe decides."""
+    missing = [field.name for field in fields(path) if field.name != "origin" and field.name not in launch]
+    return f"# Decided by no probe, as {path.origin} has them: {', '.join(missing)}\n"
