@@ -9,9 +9,9 @@
 namespace warpath {
 
 struct LineShare {
-  u64 line = 0;    // address / 128
-  u8 sectors = 0;  // mask of 32-byte sectors touched
-  u8 passes = 1;   // the most lanes on one 32-bit word: what serialises an atomic
+  u64 line = 0;          // address / 128
+  u8 sectors = 0;        // mask of 32-byte sectors touched
+  u8 passes = 1;         // the most lanes on one 32-bit word: what serialises an atomic
   u8 sector_passes = 0;  // atomics: over its sectors, the most lanes on one word of each
 };
 

@@ -65,8 +65,9 @@ class ConstantBlocks {
   std::vector<std::pair<u16, Cycle>> blocks_;
 };
 
-// A small set-associative cache of constant lines. A miss brings the line `latency` after the block behind has
-// it and at least `miss_latency` after it was asked for, through a port that takes `interval` cycles a line.
+// A small set-associative cache of constant lines. A miss brings the line `latency` after the block behind
+// has it and at least `miss_latency` after it was asked for, through a port that takes `interval` cycles a
+// line.
 class ConstantCache {
  public:
   ConstantCache(u32 lines, u32 ways, u32 latency, u32 miss_latency)

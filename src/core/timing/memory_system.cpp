@@ -186,7 +186,8 @@ void MemorySystem::end_launch(Cycle length) {
 void MemorySystem::begin_launch() {
   slices_.assign(params_.l2_slices, Calendar(kOne));
   last_atomics_.assign(params_.l2_slices, LastAtomic{});
-  channels_.assign(params_.dram_channels, Channel{Calendar(kOne), 0, std::vector<u64>(std::max(params_.dram_banks, 1u), ~u64{0})});
+  channels_.assign(params_.dram_channels,
+                   Channel{Calendar(kOne), 0, std::vector<u64>(std::max(params_.dram_banks, 1u), ~u64{0})});
   store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
   last_write_ = 0;
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
@@ -291,7 +292,8 @@ void MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
 
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
 Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
-  const Cycle done = book_slice(home.slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
+  const Cycle done =
+      book_slice(home.slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   hit = line != nullptr ? line->valid & request.sectors : 0;
   count_l2(at, count(request.sectors));
@@ -402,7 +404,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
                                                 : counts_.atomic_requests);
   counts_.other_sectors += sectors + request.passes - 1;
   counts_.other_hits += count(hit) + request.passes - 1;
-  return request.kind == RequestKind::Reduce ? done : ready + params_.atomic_latency;
+  if (request.kind == RequestKind::Reduce) return done;
+  return ready + params_.atomic_latency + (near != home.partition ? params_.l2_fabric_latency / 2 : 0);
 }
 
 // When the data of a read or an atomic is back in the SM. A read of what a neighbouring SM has asked for

@@ -42,31 +42,29 @@ struct TimingParams {
   u32 sm_clock_khz = 0, sms = 0, gpcs = 0, max_warps = 0, sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, call_redirect = 0, exit_resolve = 0, exit_drain = 0,
-      pipe_ahead = 0;
+  u32 register_banks = 0, register_reads = 0, branch_redirect = 0, call_redirect = 0, exit_resolve = 0,
+      exit_drain = 0, pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
-      prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0, idc_ways = 0, idc_miss_latency = 0, idc_interval = 0,
-      idc_shared_interval = 0, constant_pass_latency = 0, constant_block_latency = 0,
-      constant_cold_latency = 0, same_line_256 = 0;
+      prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0,
+      idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, idc_shared_interval = 0,
+      constant_pass_latency = 0, constant_block_latency = 0, constant_cold_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0,
       data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0, shuffle_latency = 0,
       shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
       tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,
       membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0,
-      store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0,
-      store_credits = 0;
+      store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0, store_credits = 0;
   // between SMs and L2
   u32 merging_sms = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
       gpc_port_bytes = 0;
   // L2
-  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0, l2_read_256 = 0,
-      l2_sector_256 = 0, l2_fill_256 = 0,
-      l2_write_sector_256 = 0, l2_partial_256 = 0, l2_merging_256 = 0, l2_merge_cycles = 0,
-      l2_fabric_latency = 0, l2_dirty_percent = 0, atomic_base_256 = 0,
-      atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_float_256 = 0,
-      atomic_return_256 = 0, atomic_latency = 0;
+  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0,
+      l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_write_sector_256 = 0, l2_partial_256 = 0,
+      l2_merging_256 = 0, l2_merge_cycles = 0, l2_fabric_latency = 0, l2_dirty_percent = 0,
+      atomic_base_256 = 0, atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0,
+      atomic_float_256 = 0, atomic_return_256 = 0, atomic_latency = 0;
   // DRAM
   u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
       dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,

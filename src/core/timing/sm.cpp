@@ -381,8 +381,8 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
-    warp.waits.add(Stall::ImcMiss,
-                   immediate_constants_.access(op.const_line, warp.waits.last, constant_blocks_, constant_port_, 0));
+    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last,
+                                                               constant_blocks_, constant_port_, 0));
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);

@@ -177,7 +177,7 @@ class TimedSm {
   L1Cache l1_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
   Calendar constant_port_;  // to the level behind the constant caches
-  Calendar data_stage_;  // L1's data, read once a load has all of it
+  Calendar data_stage_;     // L1's data, read once a load has all of it
   std::vector<Load> loads_;
   std::vector<u32> free_loads_;
   std::vector<Miss> misses_;

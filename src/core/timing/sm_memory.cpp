@@ -207,9 +207,12 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     number = free_loads_.back();
     free_loads_.pop_back();
   }
-  loads_[number] = {static_cast<u16>(&warp - warps_.data()), op.write_sb, 0,
+  loads_[number] = {static_cast<u16>(&warp - warps_.data()),
+                    op.write_sb,
+                    0,
                     at + params_.l1_latency,
-                    touch_.atomic ? u16{1} : std::max<u16>(touch_.wavefronts, 1), kNoGroup};
+                    touch_.atomic ? u16{1} : std::max<u16>(touch_.wavefronts, 1),
+                    kNoGroup};
   if (op.copies) {
     if (warp.copies.empty() || warp.copies.back().closed) warp.copies.emplace_back();
     ++warp.copies.back().open;

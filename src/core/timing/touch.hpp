@@ -18,7 +18,7 @@ struct Touch {
   u8 lanes = 0;
   u16 wavefronts = 0;  // passes through the banks of the data store, shared memory's or L1's
   u16 conflicts = 0;   // beyond the fewest that the width needs
-  Coalesced lines;     // global and local memory; for constants the 64-byte line of each word, one after another
+  Coalesced lines;  // global and local memory; for constants the 64-byte line of each word, one after another
 };
 
 // `local_bytes`: of a thread. Rewrites the addresses of local accesses.

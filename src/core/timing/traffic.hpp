@@ -22,10 +22,10 @@ struct Request {
   u16 sm = 0;
   u8 sectors = 0;  // mask of the line's four
   RequestKind kind = RequestKind::Read;
-  u8 passes = 1;  // atomics: the most lanes on one word
+  u8 passes = 1;          // atomics: the most lanes on one word
   u8 sector_passes = 0;   // atomics: over its sectors, the most lanes on one word of each
   bool floating = false;  // an atomic that adds floating-point numbers
-  u8 bytes = 0;   // writes: bytes of the line that are written, at most
+  u8 bytes = 0;           // writes: bytes of the line that are written, at most
 };
 
 // The answer: when a read's data is back in the SM, or when a write was taken by L2.

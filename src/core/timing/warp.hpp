@@ -33,8 +33,8 @@ struct Waits {
 
 // Asynchronous copies that LDGDEPBAR closed into one group, or will: groups complete in order.
 struct CopyGroup {
-  u32 open = 0;                    // copies whose time is not known yet
-  u8 scoreboard = 0;               // what is told, once closed
+  u32 open = 0;       // copies whose time is not known yet
+  u8 scoreboard = 0;  // what is told, once closed
   bool closed = false;
   Cycle ready = 0;
 };
@@ -52,9 +52,9 @@ struct TimedWarp {
   Cycle issued = 0;
   Cycle ack_time = 0;   // when L2 has taken the last of its stores
   Cycle done_time = 0;  // when the SM knows that the last of them is done
-  u32 acks = 0;        // stores whose time is not known yet
-  u32 line = ~0u;      // instruction line it decodes from
-  u32 pc = 0;          // instruction index of what it issues next
+  u32 acks = 0;         // stores whose time is not known yet
+  u32 line = ~0u;       // instruction line it decodes from
+  u32 pc = 0;           // instruction index of what it issues next
   u32 exit_pc = 0;
   u32 meeting = 0;  // while replaying and blocked: whom it waits for
   u16 id = 0;       // in its CTA

@@ -29,6 +29,10 @@ __global__ void write4(float4 *a, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) a[i] = make_float4(1, 2, 3, 4);
 }
+__global__ void copy4(const float4 *a, float4 *b, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) b[i] = a[i];
+}
 __global__ void stride_read(const float *a, float *out, int n) {
   float sum = 0;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) sum += a[i];
@@ -49,6 +53,7 @@ int main() {
     triad1<<<g, 256>>>(a, b, c, n);
     read4<<<(g + 3) / 4, 256>>>((const float4 *)a, c, n / 4);
     write4<<<(g + 3) / 4, 256>>>((float4 *)c, n / 4);
+    copy4<<<(g + 3) / 4, 256>>>((const float4 *)a, (float4 *)c, n / 4);
     stride_read<<<132 * 8 < g ? 132 * 8 : g, 256>>>(a, c, n);
   }
   for (int blocks : {1, 4, 16, 66, 132, 264, 528, 1056}) stride_read<<<blocks, 256>>>(a, c, 1 << 21);

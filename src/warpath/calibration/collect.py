@@ -20,8 +20,10 @@ from typing import Any
 from warpath.errors import ToolError
 
 PROGRAMS = Path(__file__).parent
-TIMED = ("latency", "issue", "lsu", "icache", "front", "memory", "scatter", "path", "tlb")
-PROFILED = ("launch", "bandwidth", "atomics")
+TIMED = (
+    "latency", "issue", "lsu", "icache", "front", "memory", "scatter", "gather", "constant", "order", "path", "tlb",
+)  # fmt: skip
+PROFILED = ("launch", "bandwidth", "atomics", "code")
 METRICS = (
     "gpu__time_duration.sum",
     "gpc__cycles_elapsed.max",

@@ -15,6 +15,11 @@ from warpath.errors import FormatError
 
 SECTOR = 32
 LINE = 128
+LANES = 32
+GRANULE = 512  # bytes that go to one slice of L2
+L2_USABLE = 0.87  # of its bytes: DRAM writes of large copies
+FENCE_STEP = 16  # cycles
+_BEYOND = 32768  # lines that these probes spread over, far more than L1 holds
 WARPS_PER_PARTITION = 8  # of the probes with 32 warps
 OVERHEAD = 33  # cycles that the step-by-step chain adds to what it measures: two clock reads
 ISSUE_TO_UNIT = 7  # cycles from issue to the shared units: queue, port
@@ -33,20 +38,20 @@ class Raw:
 
     @cached_property
     def _probe_index(self) -> dict[tuple[str, float], float]:
-        return {(str(row["what"]), float(row["x"])): float(row["cycles"]) for row in self.probes}
+        return {(str(row["what"]), _key(row["x"])): float(row["cycles"]) for row in self.probes}
 
     def probe(self, what: str, x: float) -> float:
         """One probe's figure; FormatError when it was not taken."""
         try:
-            return self._probe_index[what, float(x)]
+            return self._probe_index[what, _key(x)]
         except KeyError:
             raise FormatError(f"the raw data has no probe {what!r} at {x:g}: collect it again") from None
 
     def launch(
         self, program: str, kernel: str, grid: int, block: int, cache: str = "cold"
     ) -> Mapping[str, Any]:
-        """The first record of a launch, caches cold or warm."""
-        for row in self.profiled[program][cache]:
+        """The last record of a launch, caches cold or warm."""
+        for row in reversed(self.profiled[program][cache]):
             shape = (_first(row["grid"]), _first(row["block"]))
             if str(row["kernel"]).startswith(kernel + "(") and shape == (grid, block):
                 return row
@@ -56,6 +61,11 @@ class Raw:
     def clock_ghz(self) -> float:
         """SM clock while profiling."""
         return max(row["gpc__cycles_elapsed.avg.per_second"] for row in self.profiled["launch"]["cold"]) / 1e9
+
+
+def _key(x: float) -> float:
+    """Six digits, as the programs print them."""
+    return float(f"{float(x):.6g}")
 
 
 def _first(shape: str) -> int:
@@ -75,6 +85,7 @@ def issue(raw: Raw) -> dict[str, int]:
         "class_fp64_interval": round(every["dfma"]),
         "class_xu_interval": round(every["mufu"]),
         "class_fp32_interval": round(2 * raw.probe("ffma_4", 32) / WARPS_PER_PARTITION),
+        "class_half_interval": round(2 * raw.probe("hfma2_4", 32) / WARPS_PER_PARTITION),
         "xu_latency": round(raw.probe("mufu_1", 1)),
         "fp64_latency": round(raw.probe("dfma_1", 1)),
         "shuffle_latency": round(raw.probe("shfl_1", 1)) - ISSUE_TO_UNIT,
@@ -86,13 +97,33 @@ def issue(raw: Raw) -> dict[str, int]:
     }
 
 
-def stores(raw: Raw) -> dict[str, int]:
-    """How fast an SM sends stores, by bytes, sectors and lines."""
+def l1(raw: Raw) -> dict[str, int]:
+    """How fast an SM sends what it lacks and what it stores: lines, sectors, sectors written in part."""
+    port = 1 << (round(raw.probe("push16_bytes_per_clk_per_cta", 1)) - 1).bit_length()
+    word = raw.probe("store_random_ctas1", _BEYOND) / LANES
+    sector = SECTOR / port
     return {
-        "store_port_bytes": 1 << (round(raw.probe("push16_bytes_per_clk_per_cta", 1)) - 1).bit_length(),
-        "store_line_256": round(raw.probe("store_ctas1", 32) / 32 * 256),
-        "store_sector_256": round(raw.probe("store_ctas1", 8) / 32 * 256),
+        "miss_interval_256": round(raw.probe("past_l1_random_ctas1", _BEYOND) / LANES) * 256,
+        "store_sector_256": round(sector * 256),
+        "store_partial_256": round((word - sector) * 256),
     }
+
+
+def constants(raw: Raw) -> dict[str, int]:
+    """The cache of indexed constants: its reach, and what a line that is not there costs."""
+    here, beyond = raw.probe("constant_chain", 2048), raw.probe("constant_chain", 16384)
+    few, many = (raw.probe("constant_lanes_stride4_warps1", lanes) for lanes in (1, 32))
+    return {
+        "idc_miss_latency": round(beyond - here),
+        "idc_interval": round(raw.probe("constant_rate_warps1_ctas1", 16384)),
+        "idc_shared_interval": round(raw.probe(f"constant_rate_warps1_ctas{raw.sms}", 16384)),
+        "constant_pass_latency": round((many - few) / (LANES - 1)),
+    }
+
+
+def order(raw: Raw) -> dict[str, int]:
+    """A fence with nothing to wait for, less the steps of its loop."""
+    return {"membar_latency": round(raw.probe("fence", 1)) - FENCE_STEP}
 
 
 def l2(raw: Raw) -> dict[str, int]:
@@ -101,17 +132,25 @@ def l2(raw: Raw) -> dict[str, int]:
     written = raw.launch("bandwidth", "write4", 65536, 256)
     stayed = 65536 * 256 * 16 - written["dram__bytes_write.sum"]
 
-    def per_slice(name: str) -> int:
+    def per_slice(name: str) -> float:
         bytes_per_clock = raw.probe(name, raw.sms) * raw.sms
-        return round(raw.l2_slices * SECTOR / bytes_per_clock * 256)
+        return raw.l2_slices * SECTOR / bytes_per_clock * 256
 
+    def per_word(name: str) -> float:
+        return raw.probe(f"{name}_random_ctas{raw.sms}", _BEYOND) / LANES * raw.l2_slices / raw.sms * 256
+
+    whole = per_slice("pull16_bytes_per_clk_per_cta") * LINE / SECTOR
+    sector = (whole - per_word("past_l1")) / (LINE / SECTOR - 1)
+    write = per_slice("push16_bytes_per_clk_per_cta")
     return {
         "distance_spread": round(far - near),
         "reply_port_bytes": round(raw.probe("pull16_bytes_per_clk_per_cta", 1)),
-        "l2_sector_256": per_slice("pull16_bytes_per_clk_per_cta"),
-        "l2_write_sector_256": per_slice("push16_bytes_per_clk_per_cta"),
+        "l2_read_256": round(whole - sector * LINE / SECTOR),
+        "l2_sector_256": round(sector),
+        "l2_write_sector_256": round(write),
+        "l2_partial_256": round(per_word("store") - write),
         "l2_fabric_latency": round(raw.probe("l2_16m_touched_by_all", 90) - raw.probe("l2_16m_second", 70)),
-        "l2_dirty_percent": round(100 * stayed / raw.l2_bytes),
+        "l2_dirty_percent": round(100 * stayed / raw.l2_bytes / L2_USABLE),
     }
 
 
@@ -140,17 +179,29 @@ def launch(raw: Raw) -> dict[str, int]:
 
 
 def atomics(raw: Raw) -> dict[str, int]:
-    """Atomics at L2: passes on one word."""
-    one, two = (
-        raw.profiled["atomics"]["cold"][index]["gpu__time_duration.sum"] * raw.clock_ghz for index in (0, 4)
-    )
-    requests = (1 << 18) / 32
-    return {"atomic_pass_256": round((one - two) / requests / 16 * 256)}
+    """Atomics at L2, each from the time that 2048 CTAs more take."""
+
+    def cycles(kernel: str, atomics_of_a_warp: int) -> float:
+        few, many = (raw.launch("atomics", kernel, grid, 256) for grid in (1024, 3072))
+        more = (many["gpu__time_duration.sum"] - few["gpu__time_duration.sum"]) * raw.clock_ghz
+        return 256 * more / (2048 * 256 / LANES * atomics_of_a_warp)
+
+    slices = 4096 * 4 / GRANULE  # that 4096 words lie in
+    one = cycles("void one<unsigned int>", 1)
+    scattered = cycles("void random<unsigned int>", LANES) * slices
+    return {
+        "atomic_base_256": round(scattered),
+        "atomic_again_256": round(one),
+        "atomic_sector_256": round((cycles("spread", 1) - one) / (LINE / SECTOR - 1)),
+        "atomic_pass_256": round(one),
+        "atomic_float_256": round(cycles("void one<float>", 1)),
+        "atomic_return_256": round(cycles("void random_returning<unsigned int>", LANES) * slices - scattered),
+    }
 
 
 def fit(raw: Raw) -> dict[str, int]:
     """All parameters of the clock that the raw data decide; those of the launch path: `fit_launch`."""
     found: dict[str, int] = {}
-    for part in (issue, stores, l2, dram, launch, atomics):
+    for part in (issue, l1, constants, order, l2, dram, launch, atomics):
         found.update(part(raw))
     return found

@@ -30,6 +30,14 @@ struct Imad {
     return x;
   }
 };
+struct Half {
+  static constexpr const char *name = "hfma2";
+  using T = int;
+  __device__ static T op(T x, T y) {
+    asm volatile("fma.rn.f16x2 %0, %0, %1, %1;" : "+r"(x) : "r"(y));
+    return x;
+  }
+};
 struct Lop {
   static constexpr const char *name = "lop3";
   using T = int;
@@ -128,6 +136,7 @@ int main() {
   both<Fadd>();
   both<Iadd>();
   both<Imad>();
+  both<Half>();
   both<Lop>();
   both<Shf>();
   both<Mufu>();

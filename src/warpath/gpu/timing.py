@@ -94,7 +94,14 @@ def _computed(
     for name in ("dram_access_256", "dram_write_256"):
         if origins[name].startswith("from "):
             found[name] = round(values[name] * per_byte * lanes)
-    scaled = ("dram_turnaround_256", "dram_row_256", "dram_latency", "dram_refresh_cycles", "front_end", "back_end")
+    scaled = (
+        "dram_turnaround_256",
+        "dram_row_256",
+        "dram_latency",
+        "dram_refresh_cycles",
+        "front_end",
+        "back_end",
+    )
     for name in scaled:
         if origins[name].startswith("from "):
             found[name] = round(values[name] * clock)
