@@ -2,15 +2,17 @@
 
     python benchmarks/accuracy.py [CASE ...] [--json FILE] [--largest N] [--threads N] [--write]
 
-References are Nsight Compute's figures in tests/data/reference. Cold: caches flushed. Warm: the same launch again
-with its memory put back, as ncu replays a kernel. Worst first, then the summary. `--write` renews what reports say of
-the model's accuracy, and which opcodes the references cover.
+References are Nsight Compute's figures: those of the cases in tests/data/reference, and those of the programs in
+benchmarks/programs, which were written after the model and compared with it before it was changed. Cold: caches
+flushed. Warm: the same launch again with its memory put back, as ncu replays a kernel. Worst first, then the summary of
+each. `--write` renews what reports say of the model's accuracy over both, and which opcodes they cover.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import sys
 import time
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "tests" / "data" / "reference"
 PROGRAMS = ROOT / "tests" / "cases"
+OWN_PROGRAMS = ROOT / "benchmarks" / "programs"
+OWN_REFERENCE = OWN_PROGRAMS / "h200"
 BOARD = "h200"
 VALIDATED = ROOT / "src" / "warpath" / "account" / "data" / "validated.json"
 DURATION = "gpu__time_duration.sum"
@@ -69,6 +73,7 @@ class Row:
     top_share: float = 0.0
     modelled_top: str = ""
     modelled_share: float = 0.0
+    own: bool = False
 
     @property
     def error(self) -> float:
@@ -79,8 +84,11 @@ class Row:
 class Comparer:
     """An observer that rehearses each referenced launch and notes how it compares."""
 
-    def __init__(self, case: str, references: list[dict[str, Any] | None], largest: int) -> None:
+    def __init__(
+        self, case: str, references: list[dict[str, Any] | None], largest: int, *, own: bool = False
+    ) -> None:
         self.case = case
+        self.own = own
         self.rows: list[Row] = []
         self.counters: list[tuple[str, bool]] = []
         self.skipped: list[str] = []
@@ -103,6 +111,8 @@ class Comparer:
             self.skipped.append(f"{self.case}: {reference['kernel']} {reference['grid']}")
             return
         for cache in ("cold", "warm"):
+            if cache not in reference:
+                continue
             started = time.perf_counter()
             counters = self.machine.model.rehearse(launch, flush=cache == "cold")
             self.seconds += time.perf_counter() - started
@@ -127,7 +137,7 @@ class Comparer:
         kernel = str(reference["kernel"]).partition("(")[0].removeprefix("void ")
         if measured.get(DURATION, 0) < LEAST_NS:
             return
-        row = Row(self.case, kernel, cache, measured[DURATION], modelled[DURATION])
+        row = Row(self.case, kernel, cache, measured[DURATION], modelled[DURATION], own=self.own)
         if cache == "cold":
             top, share = _top(measured)
             own_top, own_share = _top(modelled)
@@ -170,9 +180,11 @@ def _hit_rate(metrics: dict[str, float]) -> float:
 def run_case(name: str, largest: int, threads: int) -> Comparer:
     """Build the case and run it on the model."""
     gpu = spec.load(BOARD)
-    references = json.loads((REFERENCE / f"{name}.json").read_text())["launches"]
-    comparer = Comparer(name, references, largest)
-    target = resolve(argparse.Namespace(program=PROGRAMS / f"{name}.cu", sources=[], nvcc=[], macros=[]), gpu)
+    own = (OWN_REFERENCE / f"{name}.json").exists()
+    programs, reference = (OWN_PROGRAMS, OWN_REFERENCE) if own else (PROGRAMS, REFERENCE)
+    references = json.loads((reference / f"{name}.json").read_text())["launches"]
+    comparer = Comparer(name, references, largest, own=own)
+    target = resolve(argparse.Namespace(program=programs / f"{name}.cu", sources=[], nvcc=[], macros=[]), gpu)
     machine = comparer.machine = make_machine(
         gpu,
         target.path,
@@ -216,6 +228,12 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def show(figures: dict[str, float]) -> None:
+    """A figure a line."""
+    for name, value in figures.items():
+        print(f"{name:75} {value:12.1f}")
+
+
 def summary(rows: list[Row], comparers: list[Comparer]) -> dict[str, float]:
     """Mean errors, how often the stalls agree, counters that agree, and the clock's speed."""
     cold = [row for row in rows if row.cache == "cold"]
@@ -223,7 +241,7 @@ def summary(rows: list[Row], comparers: list[Comparer]) -> dict[str, float]:
     tops = [row for row in cold if row.top]
     figures = {
         "mape_cold_percent": statistics.mean(abs(row.error) for row in cold),
-        "mape_warm_percent": statistics.mean(abs(row.error) for row in warm),
+        "mape_warm_percent": statistics.mean(abs(row.error) for row in warm) if warm else math.nan,
         "launches_beyond_25_percent": float(sum(abs(row.error) > 25 for row in rows)),
         "launches": float(len(rows)),
         "top_stall_same_percent": 100 * statistics.mean(row.top == row.modelled_top for row in tops),
@@ -249,7 +267,8 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=0, metavar="N", help="host threads (default: all)")
     parser.add_argument("--write", action="store_true", help="renew the package's accuracy data")
     args = parser.parse_args()
-    names = args.cases or sorted(path.stem for path in REFERENCE.glob("*.json"))
+    folders = (REFERENCE, OWN_REFERENCE)
+    names = args.cases or [path.stem for folder in folders for path in sorted(folder.glob("*.json"))]
     comparers: list[Comparer] = []
     failed = False
     for name in names:
@@ -265,9 +284,12 @@ def main() -> int:
     if not rows:
         print("no launch was compared", file=sys.stderr)
         return 1
+    for own, title in ((False, "reference cases"), (True, "programs of our own")):
+        some = [row for row in rows if row.own == own]
+        if some:
+            print(f"\n{title}")
+            show(summary(some, [comparer for comparer in comparers if comparer.own == own]))
     figures = summary(rows, comparers)
-    for name, value in figures.items():
-        print(f"{name:75} {value:12.1f}")
     if args.json:
         args.json.write_text(
             json.dumps({"summary": figures, "rows": [asdict(row) for row in rows]}, indent=1) + "\n"

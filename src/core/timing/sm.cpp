@@ -364,7 +364,7 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   u32 mask = op.wait_mask;
   if (op.kind == TimedKind::Depbar && op.depbar_sb < kScoreboards) {
     if (warp.scoreboard_open[op.depbar_sb] > op.depbar_count) mask |= 1u << op.depbar_sb;
-    if (op.depbar_count == 0) mask |= 1u << op.depbar_sb;
+    if (op.depbar_count == 0 || warp.copies_done != 0) mask |= 1u << op.depbar_sb;
   }
   Cycle ready = 0;
   bool is_long = false;
@@ -375,7 +375,7 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
       warp.blocked = Blocked::Scoreboard;
       return;
     }
-    if ((partly && warp.copies.empty()) || warp.scoreboard_time[sb] <= ready) continue;
+    if ((partly && warp.copies_done == 0) || warp.scoreboard_time[sb] <= ready) continue;
     ready = warp.scoreboard_time[sb];
     is_long = warp.scoreboard_long[sb];
   }
