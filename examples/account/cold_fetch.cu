@@ -1,9 +1,9 @@
-// Two thousand different instructions, each run once. Teaches that code has to come from DRAM before it can run.
+// Eight thousand different instructions, each run once. Teaches that code has to come from DRAM before it can run.
 #include <cstdio>
 
 #include <cuda_runtime.h>
 
-constexpr int kSteps = 1024;
+constexpr int kSteps = 4096;
 __device__ unsigned out[32];
 
 __host__ __device__ unsigned straight(unsigned x) {
@@ -21,7 +21,7 @@ __host__ __device__ unsigned straight(unsigned x) {
 __global__ void once() { out[threadIdx.x] = straight(threadIdx.x); }
 
 int main() {
-  once<<<1, 32>>>();
+  once<<<132, 32>>>();
   unsigned got[32], bad = 0;
   cudaMemcpyFromSymbol(got, out, sizeof got);
   for (unsigned i = 0; i < 32; i++) bad += got[i] != straight(i);

@@ -18,7 +18,7 @@ from warpath.gpu import launch_path, spec, timing
 RAW = Path(__file__).parents[2] / "benchmarks" / "calibration" / "h200"
 INHERITED = {"function_ns", "jit_ns_per_byte", "stamp_ns"}
 # What the formulas give where it is more than 5 % from the committed value.
-APART = {"small_call_ns": 1072, "node_ns": 206, "copy_ns": 749}
+APART = {"small_call_ns": 1072, "copy_ns": 749}
 
 
 @pytest.fixture

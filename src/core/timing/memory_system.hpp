@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "timing/fetch.hpp"
+#include "timing/l2_tags.hpp"
 #include "timing/params.hpp"
 #include "timing/resource.hpp"
 #include "timing/timeline.hpp"
@@ -19,46 +20,6 @@ struct MemoryCounts {
   u64 l2_sectors = 0;    // every sector looked up, the fabric between partitions included
   u64 read_sectors = 0, read_hits = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
   u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
-};
-
-// One L2 partition's tags: set-associative over 128-byte lines, valid and dirty bits per sector.
-class L2Tags {
- public:
-  struct Line {
-    u64 ready = 0;    // when data on its way from DRAM is there, counted over all launches
-    u64 patched = 0;  // when a sector was last written in part, counted the same way
-    u8 valid = 0;
-    u8 dirty = 0;  // changed by `soil` and `clean` alone
-  };
-  struct Victim {
-    u64 line = 0;
-    u8 dirty = 0;
-  };
-  // A partition holds every other granule of 2^granule_bits bytes.
-  L2Tags(u64 bytes, u32 ways, u32 granule_bits);
-
-  Line* find(u64 line);
-  // Makes room for `line`; `victim` receives what was there.
-  Line* replace(u64 line, Victim& victim);
-  void clear();
-  void soil(Line& line, u8 sectors);
-  // Cleans the oldest dirty line of the set that holds `line` when more than `limit` of its lines are dirty;
-  // whether it did.
-  bool clean_oldest(u64 line, u32 limit, Victim& cleaned);
-  // The set of `line` will be looked at soon.
-  void prefetch(u64 line) const;
-
- private:
-  std::size_t set_of(u64 line) const;
-  u32 ways_;
-  u32 granule_lines_bits_;
-  u64 sets_;
-  u32 clock_ = 0;
-  // Apart from the lines, since a look-up goes through all ways of a set.
-  std::vector<u64> tags_;
-  std::vector<u32> stamps_;
-  std::vector<u32> dirty_ways_;  // by set
-  std::vector<Line> lines_;
 };
 
 class MemorySystem {

@@ -138,7 +138,7 @@ class TimedSm {
   void arrive(Resident& resident, u32 meeting, Cycle at);
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
 
-  // sm_memory.cpp: what goes through the MIO queue
+  // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue
   Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
   void answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long);
   void indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);

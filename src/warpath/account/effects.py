@@ -68,14 +68,18 @@ _EFFECTS = (
         COLD_FETCH,
         "cold instruction and constant fetch",
         _zero(
-            "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval", "same_line_256",
-            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "idc_shared_interval", "constant_block_latency", "constant_cold_latency",
+            "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
+            "same_line_256", "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "idc_shared_interval",
+            "constant_block_latency", "constant_cold_latency",
         ),
     ),
     Effect(
         "fixed_latency",
         "fixed latencies",
-        _zero("branch_redirect", "exit_resolve", "barrier_latency", "barrier_interval", "membar_latency")
+        _zero(
+            "branch_redirect", "call_redirect", "exit_resolve", "barrier_latency", "barrier_interval", "membar_latency",
+            "constant_pass_latency",
+        )
         | _one(
             "special_latency", "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
             "xu_latency", "tensor_latency", "fp64_latency", "uniform_latency", "source_release", "mio_latency",
@@ -110,7 +114,11 @@ _EFFECTS = (
         )
         | {"reply_port_bytes": _UNLIMITED, "gpc_port_bytes": _UNLIMITED},
     ),
-    Effect("dram_inefficiency", "DRAM inefficiency", _zero("dram_turnaround_256", "dram_refresh_percent", "dram_row_256")),
+    Effect(
+        "dram_inefficiency",
+        "DRAM inefficiency",
+        _zero("dram_turnaround_256", "dram_refresh_percent", "dram_row_256"),
+    ),
     Effect("issue", "register bank conflicts", {"register_reads": _QUEUE}),
     Effect("math_pipes", "math pipe limits", _one(*(f"class_{name}_interval" for name in _CLASSES))),
     Effect(
