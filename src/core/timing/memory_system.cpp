@@ -344,12 +344,17 @@ MemorySystem::Underway& MemorySystem::underway(u32 group, u64 line) {
   return underway_[std::size_t{group} * kUnderway + mix(line) % kUnderway];
 }
 
-// Stores are on their way once they have left the SM, as long as not too many of it are: when the one that
-// came `store_credits` earlier was done.
-Cycle MemorySystem::store_credit(u32 sm, Cycle done) {
-  StoreWindow& window = store_windows_[sm];
-  const Cycle before = std::exchange(window.done[window.next], done);
-  window.next = (window.next + 1) % static_cast<u32>(window.done.size());
+// Stores are on their way once they have left the SM, as long as not too many packets of it are: when the one
+// that came `store_credits` earlier was done. Lanes that reduce into one word travel one after another.
+Cycle MemorySystem::store_credit(const Request& request, Cycle done) {
+  StoreWindow& window = store_windows_[request.sm];
+  const u32 size = static_cast<u32>(window.done.size());
+  const u32 packets = std::min<u32>(request.passes, size);
+  Cycle before = 0;
+  for (u32 i = 0; i < packets; ++i) {
+    before = std::max(before, std::exchange(window.done[window.next], done));
+    window.next = (window.next + 1) % size;
+  }
   return before;
 }
 
@@ -373,7 +378,7 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
       const Cycle done = serve_write(request, home, arrives, near);
       reply.done = done + params_.reply_latency + way;
-      reply.time = std::max(request.time, store_credit(request.sm, reply.done));
+      reply.time = std::max(request.time, store_credit(request, reply.done));
       last_write_ = std::max(last_write_, done);
     } else {
       reply.time = serve_reply(request, home, arrives, gpc, near, way);

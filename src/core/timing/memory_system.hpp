@@ -94,7 +94,7 @@ class MemorySystem {
   void fill(u32 slice, Cycle at, u8 sectors);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
-  Cycle store_credit(u32 sm, Cycle done);
+  Cycle store_credit(const Request& request, Cycle done);
   void prefetch(const Request& request) const;
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
