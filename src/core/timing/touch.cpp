@@ -69,7 +69,8 @@ void describe(Access& access, const TimedOp& op, u32 local_bytes, Touch& out) {
   }
   coalesce(access, 0, out.lines);
   if (out.pieces > 1) repeat_words(out.lines, out.pieces);
-  out.wavefronts = static_cast<u16>(shared_passes(access, true).wavefronts * out.pieces);
+  const bool loads = !access.write && !access.atomic;  // what only they wait for
+  out.wavefronts = loads ? static_cast<u16>(shared_passes(access, true).wavefronts * out.pieces) : u16{0};
   if (access.atomic) count_passes(access, 0, out.lines);
 }
 

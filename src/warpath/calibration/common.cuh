@@ -21,6 +21,15 @@ __device__ inline void sink(T value, T *where) {
   if (value == T(-123456789)) *where = value;
 }
 
+// What each CTA measured, on average. At most 132 of them.
+inline double mean_cycles(const long long *device, int ctas) {
+  long long cycles[132];
+  CK(cudaMemcpy(cycles, device, ctas * sizeof *cycles, cudaMemcpyDeviceToHost));
+  double sum = 0;
+  for (int i = 0; i < ctas; i++) sum += double(cycles[i]);
+  return sum / ctas;
+}
+
 inline void report(const char *probe, const char *what, double x, double cycles) {
   printf("{\"probe\": \"%s\", \"what\": \"%s\", \"x\": %.6g, \"cycles\": %.6g}\n", probe, what, x, cycles);
 }

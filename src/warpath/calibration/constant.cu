@@ -35,15 +35,12 @@ __global__ void rate(unsigned lanes, unsigned stride, unsigned mask, int steps, 
 
 int main() {
   static unsigned host[kWords];
-  long long *d, cycles[132];
+  long long *d;
   CK(cudaMalloc(&d, 8192));
   int *keep = (int *)(d + 512);
   char what[64];
   auto mean = [&](const char *name, int ctas, double x, double per) {
-    CK(cudaMemcpy(cycles, d, ctas * 8, cudaMemcpyDeviceToHost));
-    double sum = 0;
-    for (int i = 0; i < ctas; i++) sum += double(cycles[i]);
-    report("constant", name, x, sum / ctas / per);
+    report("constant", name, x, mean_cycles(d, ctas) / per);
   };
   for (unsigned bytes : {512u, 1024u, 2048u, 3072u, 4096u, 16384u, 65536u}) {
     const unsigned words = bytes / 4, steps = words / 16 * 4;

@@ -54,7 +54,7 @@ __global__ void store(int *p, int pattern, unsigned mask, long long *out) {
 }
 
 int main() {
-  long long *d, cycles[132];
+  long long *d;
   int *p;
   CK(cudaMalloc(&d, 8192));
   CK(cudaMalloc(&p, 8 << 20));
@@ -62,11 +62,8 @@ int main() {
   char what[64];
   auto mean = [&](const char *name, int pattern, int ctas, unsigned lines, double per) {
     const char *names[] = {"same_bank", "spread", "random", "two_lanes", "one_line"};
-    CK(cudaMemcpy(cycles, d, ctas * 8, cudaMemcpyDeviceToHost));
-    double sum = 0;
-    for (int i = 0; i < ctas; i++) sum += double(cycles[i]);
     snprintf(what, sizeof what, "%s_%s_ctas%d", name, names[pattern], ctas);
-    report("gather", what, lines, sum / ctas / per);
+    report("gather", what, lines, mean_cycles(d, ctas) / per);
   };
   for (int pattern : {kSameBank, kSpread, kRandom, kTwoLanes, kOneLine})
     for (int ctas : {1, 132}) {

@@ -66,17 +66,14 @@ __global__ void bank_chain(int stride, int steps, long long *out, int *keep) {
 }
 
 int main() {
-  long long *d, cycles[132];
+  long long *d;
   int *p;
   CK(cudaMalloc(&d, 8192));
   CK(cudaMalloc(&p, 64 << 20));
   CK(cudaMemset(p, 0, 64 << 20));
   char what[64];
   auto mean = [&](const char *name, int ctas, double x, double per) {
-    CK(cudaMemcpy(cycles, d, ctas * 8, cudaMemcpyDeviceToHost));
-    double sum = 0;
-    for (int i = 0; i < ctas; i++) sum += double(cycles[i]);
-    report("scatter", name, x, sum / ctas / per);
+    report("scatter", name, x, mean_cycles(d, ctas) / per);
   };
   for (int ctas : {1, 132})
     for (int stride : {1, 2, 4, 8, 16, 32, 64}) {

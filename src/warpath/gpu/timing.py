@@ -15,10 +15,12 @@ from warpath.gpu.spec import Gpu, Sourced, load
 REFERENCE = "h200"
 CLOCK_CONTROLS = ("base", "none")  # ncu's: the SM clock locked to base, or left to boost
 # Parameters that stand for times in nanoseconds, though they are counted in SM cycles.
-NOT_SM_CLOCKED = (
-    "dram_access_256", "dram_write_256", "dram_turnaround_256", "dram_latency", "dram_refresh_cycles", "front_end",
-    "back_end",
+# What does not follow the SM clock: DRAM's rate, and what takes its time in nanoseconds.
+_PER_BYTE = ("dram_access_256", "dram_write_256")
+_IN_NANOSECONDS = (
+    "dram_turnaround_256", "dram_row_256", "dram_latency", "dram_refresh_cycles", "front_end", "back_end",
 )  # fmt: skip
+NOT_SM_CLOCKED = _PER_BYTE + _IN_NANOSECONDS
 _PREFIX = "timing."
 _GENERATION_REFERENCE = "sm_90"
 
@@ -91,18 +93,10 @@ def _computed(
     clock = gpu.clock_boost_mhz / reference.clock_boost_mhz
     per_byte = reference.dram_clock_gbs / gpu.dram_clock_gbs * clock
     lanes = values["dram_channels"] / int(_own(reference)["dram_channels"])
-    for name in ("dram_access_256", "dram_write_256"):
+    for name in _PER_BYTE:
         if origins[name].startswith("from "):
             found[name] = round(values[name] * per_byte * lanes)
-    scaled = (
-        "dram_turnaround_256",
-        "dram_row_256",
-        "dram_latency",
-        "dram_refresh_cycles",
-        "front_end",
-        "back_end",
-    )
-    for name in scaled:
+    for name in _IN_NANOSECONDS:
         if origins[name].startswith("from "):
             found[name] = round(values[name] * clock)
     return found
