@@ -56,6 +56,7 @@ nb::dict memory_dict(const MemoryCounts& counts) {
   out["l2_sectors"] = counts.l2_sectors;
   out["read_sectors"] = counts.read_sectors;
   out["read_hits"] = counts.read_hits;
+  out["read_misses"] = counts.read_misses;
   out["write_sectors"] = counts.write_sectors;
   out["write_hits"] = counts.write_hits;
   out["other_sectors"] = counts.other_sectors;

@@ -204,50 +204,49 @@ void MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
 }
 
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
-Cycle MemorySystem::read_home(const Request& request, const Place& home, Cycle at, u8& hit) {
-  const Cycle done =
-      book_slice(home.slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
-  L2Tags::Line* line = partitions_[home.partition].find(request.line);
-  hit = line != nullptr ? line->valid & request.sectors : 0;
-  count_l2(at, count(request.sectors));
-  if (hit == request.sectors) return std::max(done, line->ready - std::min(line->ready, base_));
-  if (line == nullptr) line = allocate(home.partition, request.line, done);
-  const Cycle ready = fetch_from_dram(request.line, request.sectors, *line, home, done);
+Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle at, u8& hit) {
+  const Cycle done = book_slice(home.slice, at, params_.l2_read_256 + count(sectors) * params_.l2_sector_256);
+  L2Tags::Line* line = partitions_[home.partition].find(address);
+  hit = line != nullptr ? line->valid & sectors : 0;
+  count_l2(at, count(sectors));
+  if (hit == sectors) return std::max(done, line->ready - std::min(line->ready, base_));
+  if (line == nullptr) line = allocate(home.partition, address, done);
+  const Cycle ready = fetch_from_dram(address, sectors, *line, home, done);
   line->ready = base_ + ready;
-  fill(home.slice, ready, static_cast<u8>(request.sectors & ~hit));
+  fill(home.slice, ready, static_cast<u8>(sectors & ~hit));
   return ready;
+}
+
+// Each partition keeps copies of what its SMs read from the other one, in pieces as DRAM moves them. What it
+// has not got is a miss, whether or not the other one has it.
+Cycle MemorySystem::read_far(const Request& request, const Place& home, Cycle at, u32 near, u8& hit) {
+  const u32 per_partition = params_.l2_slices / params_.l2_partitions;
+  const u32 slice = near * per_partition + home.slice % per_partition;
+  const Cycle there =
+      book_slice(slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
+  count_l2(at, count(request.sectors));
+  L2Tags::Line* copy = partitions_[near].find(request.line);
+  hit = copy != nullptr ? copy->valid & request.sectors : 0;
+  if (hit == request.sectors) return std::max(there, copy->ready - std::min(copy->ready, base_));
+  const u8 moves = pieces(request.sectors & static_cast<u8>(~hit));
+  u8 at_home = 0;
+  const Cycle done = read_home(request.line, moves, home, there + params_.l2_fabric_latency / 2, at_home) +
+                     params_.l2_fabric_latency / 2;
+  if (copy == nullptr) copy = allocate(near, request.line, done);
+  copy->valid |= moves;
+  copy->ready = base_ + done;
+  fill(slice, done, moves);
+  return done;
 }
 
 Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle at, u32 near) {
   u8 hit = 0;
-  Cycle done = 0;
-  if (near == home.partition) {
-    done = read_home(request, home, at, hit);
-  } else {
-    // The near partition keeps copies of what its SMs read from the other one.
-    const u32 per_partition = params_.l2_slices / params_.l2_partitions;
-    const u32 slice = near * per_partition + home.slice % per_partition;
-    done = book_slice(slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
-    count_l2(at, count(request.sectors));
-    L2Tags::Line* copy = partitions_[near].find(request.line);
-    hit = copy != nullptr ? copy->valid & request.sectors : 0;
-    if (hit != request.sectors) {
-      u8 home_hit = 0;
-      done = read_home(request, home, done + params_.l2_fabric_latency / 2, home_hit) +
-             params_.l2_fabric_latency / 2;
-      if (copy == nullptr) copy = allocate(near, request.line, done);
-      hit |= home_hit;
-      const L2Tags::Line* source = partitions_[home.partition].find(request.line);
-      copy->valid |= request.sectors | (source != nullptr ? source->valid & pieces(request.sectors) : 0);
-      copy->ready = base_ + done;
-      fill(slice, done, request.sectors);
-    } else {
-      done = std::max(done, copy->ready - std::min(copy->ready, base_));
-    }
-  }
+  const Cycle done = near == home.partition ? read_home(request.line, request.sectors, home, at, hit)
+                                            : read_far(request, home, at, near, hit);
   ++counts_.read_requests;
   counts_.read_sectors += count(request.sectors);
   counts_.read_hits += count(hit);
+  counts_.read_misses += count(pieces(request.sectors & static_cast<u8>(~hit)));
   return done;
 }
 
@@ -278,7 +277,23 @@ u32 MemorySystem::atomic_cost(const Request& request, u32 slice) {
   return cost;
 }
 
-// Writes, reductions and atomics are done at home; copies elsewhere are dropped.
+// What a write leaves in the partition that it passes through; other copies are dropped, and by atomics all.
+void MemorySystem::renew_copies(const Request& request, const Place& home, u32 near, Cycle at) {
+  for (u32 partition = 0; partition < partitions_.size(); ++partition) {
+    if (partition == home.partition) continue;
+    const bool stays = partition == near && request.kind == RequestKind::Write;
+    L2Tags::Line* copy = partitions_[partition].find(request.line);
+    if (copy == nullptr && stays) copy = allocate(partition, request.line, at);
+    if (copy == nullptr) continue;
+    if (stays) {
+      copy->valid |= request.sectors;
+    } else {
+      copy->valid &= static_cast<u8>(~request.sectors);
+    }
+  }
+}
+
+// Writes, reductions and atomics are done at home.
 Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle at, u32 near) {
   const u32 sectors = count(request.sectors);
   const bool atomic = request.kind != RequestKind::Write;
@@ -286,11 +301,7 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
     at += params_.l2_fabric_latency / 2;
     count_l2(at, sectors);
   }
-  for (u32 partition = 0; partition < partitions_.size(); ++partition) {
-    if (partition == home.partition) continue;
-    if (L2Tags::Line* copy = partitions_[partition].find(request.line))
-      copy->valid &= static_cast<u8>(~request.sectors);
-  }
+  renew_copies(request, home, near, at);
   count_l2(at, sectors);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
   const Cycle done = atomic ? book_slice(home.slice, at, atomic_cost(request, home.slice))
@@ -316,7 +327,8 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
      : request.kind == RequestKind::CompareSwap ? counts_.cas_requests
                                                 : counts_.atomic_requests);
   counts_.other_sectors += sectors + request.passes - 1;
-  counts_.other_hits += count(hit) + request.passes - 1;
+  // An atomic from the other partition never misses this one's tags: ncu counts it as a hit.
+  counts_.other_hits += count(near == home.partition ? hit : request.sectors) + request.passes - 1;
   if (request.kind == RequestKind::Reduce) return done;
   return ready + params_.atomic_latency + (near != home.partition ? params_.l2_fabric_latency / 2 : 0);
 }

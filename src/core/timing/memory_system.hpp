@@ -18,7 +18,7 @@ struct MemoryCounts {
   u64 slice_cycles = 0;  // in 256ths: how long slices were taken
   u64 reply_bytes = 0;   // what went back to the SMs
   u64 l2_sectors = 0;    // every sector looked up, the fabric between partitions included
-  u64 read_sectors = 0, read_hits = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
+  u64 read_sectors = 0, read_hits = 0, read_misses = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
   u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
 };
 
@@ -90,7 +90,9 @@ class MemorySystem {
   Cycle write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at);
   u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
-  Cycle read_home(const Request& request, const Place& home, Cycle at, u8& hit);
+  Cycle read_home(u64 address, u8 sectors, const Place& home, Cycle at, u8& hit);
+  Cycle read_far(const Request& request, const Place& home, Cycle at, u32 near, u8& hit);
+  void renew_copies(const Request& request, const Place& home, u32 near, Cycle at);
   void fill(u32 slice, Cycle at, u8 sectors);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);

@@ -141,15 +141,16 @@ def _shared(shared: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
 
 def _l2(memory: Mapping[str, int]) -> dict[str, float]:
     hits = memory["read_hits"] + memory["write_hits"] + memory["other_hits"]
+    misses = memory["read_misses"] + memory["other_sectors"] - memory["other_hits"]
     sectors = memory["read_sectors"] + memory["write_sectors"] + memory["other_sectors"]
     return {
         "lts__t_sectors.sum": memory["l2_sectors"],
         "lts__t_sectors_srcunit_tex.sum": sectors,
         "lts__t_sectors_srcunit_tex_lookup_hit.sum": hits,
-        "lts__t_sectors_srcunit_tex_lookup_miss.sum": sectors - hits,
+        "lts__t_sectors_srcunit_tex_lookup_miss.sum": misses,
         "lts__t_sectors_srcunit_tex_op_read.sum": memory["read_sectors"],
         "lts__t_sectors_srcunit_tex_op_read_lookup_hit.sum": memory["read_hits"],
-        "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum": memory["read_sectors"] - memory["read_hits"],
+        "lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum": memory["read_misses"],
         "lts__t_sectors_srcunit_tex_op_write.sum": memory["write_sectors"],
         "lts__t_requests_srcunit_tex_op_read.sum": memory["read_requests"],
         "lts__t_requests_srcunit_tex_op_write.sum": memory["write_requests"],
