@@ -104,7 +104,8 @@ void MemorySystem::begin_launch() {
   store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
   last_write_ = 0;
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
-  underway_.assign(std::size_t{params_.sms / params_.merging_sms + 1} * kUnderway, Underway{});
+  underway_.assign(std::size_t{params_.gpcs} * kUnderway, Underway{});
+  reads_sent_.assign(params_.gpcs, 0);
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
   counts_ = MemoryCounts{};
 }
@@ -333,27 +334,32 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   return ready + params_.atomic_latency + (near != home.partition ? params_.l2_fabric_latency / 2 : 0);
 }
 
-// When the data of a read or an atomic is back in the SM. A read of what a neighbouring SM has asked for
-// and not got yet goes no further: it is answered with the other's.
+// When the data of a read or an atomic is back in the SM. A read of what another SM of the GPC has just asked
+// for goes no further, as long as few have joined that one: it is answered with the other's.
 Cycle MemorySystem::serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near,
                                 u64 way) {
   const u32 bytes = count(request.sectors) * kSectorBytes;
   counts_.reply_bytes += bytes;
   Cycle sent = 0;
   if (request.kind == RequestKind::Read) {
-    Underway& other = underway(request.sm / params_.merging_sms, request.line);
-    if (other.line == request.line && (request.sectors & ~other.sectors) == 0 && request.time < other.ready)
+    Underway& other = underway(gpc, request.line);
+    const u64 number = reads_sent_[gpc];
+    if (other.line == request.line && other.sectors == request.sectors &&
+        request.time < other.left + params_.merging_cycles && number < other.number + params_.merging_depth &&
+        other.reads < params_.merging_reads) {
+      ++other.reads;
       return reply_ports_[request.sm].book(other.ready, bytes);
+    }
     sent = serve_read(request, home, arrives, near) + params_.reply_latency + way;
-    other = {request.line, request.sectors, sent};
+    other = {request.line, request.sectors, 1, reads_sent_[gpc]++, request.time, sent};
   } else {
     sent = serve_write(request, home, arrives, near) + params_.reply_latency + way;
   }
   return std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
 }
 
-MemorySystem::Underway& MemorySystem::underway(u32 group, u64 line) {
-  return underway_[std::size_t{group} * kUnderway + mix(line) % kUnderway];
+MemorySystem::Underway& MemorySystem::underway(u32 gpc, u64 line) {
+  return underway_[std::size_t{gpc} * kUnderway + mix(line) % kUnderway];
 }
 
 // Stores are on their way once they have left the SM, as long as not too many packets of it are: when the one

@@ -60,11 +60,13 @@ class MemorySystem {
   struct Place {
     u32 partition, slice, channel;
   };
-  // Reads of a group of SMs that are under way: another SM's read of the same sectors is answered with them.
+  // Reads that SMs of a GPC sent last: another's read of the same sectors can be answered with them.
   struct Underway {
     u64 line = ~u64{0};
     u8 sectors = 0;
-    Cycle ready = 0;
+    u32 reads = 0;   // that it answers
+    u64 number = 0;  // how many the GPC had sent before
+    Cycle left = 0, ready = 0;
   };
   struct StoreWindow {
     std::vector<Cycle> done;  // of the last stores of an SM, a ring
@@ -86,7 +88,7 @@ class MemorySystem {
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near, u64 way);
-  Underway& underway(u32 group, u64 line);
+  Underway& underway(u32 gpc, u64 line);
   Cycle write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at);
   u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
@@ -116,7 +118,8 @@ class MemorySystem {
   std::vector<Calendar> gpc_ports_;
   std::vector<StoreWindow> store_windows_;  // by SM
   Cycle last_write_ = 0;
-  std::vector<Underway> underway_;  // by group of SMs and line, direct-mapped
+  std::vector<u64> reads_sent_;     // by GPC
+  std::vector<Underway> underway_;  // by GPC and line, direct-mapped
   std::vector<u8> distances_;       // by SM and slice, cycles each way
   MemoryCounts counts_;
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served

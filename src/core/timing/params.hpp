@@ -57,7 +57,7 @@ struct TimingParams {
       membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0,
       store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0, store_credits = 0;
   // between SMs and L2
-  u32 merging_sms = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
+  u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
       gpc_port_bytes = 0;
   // L2
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0,

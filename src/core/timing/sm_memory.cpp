@@ -7,9 +7,9 @@ namespace warpath {
 namespace {
 
 constexpr u32 kStoreToken = 1u << 31;   // the rest of the token is the warp
-constexpr u32 kJoinable = 32;           // requests that a later one can join: reads
+constexpr u32 kJoinable = 1;           // requests that a later one can join: reads
 constexpr u32 kJoinableStores = 4;      // and the last stores of a warp: three lines join, eight do not
-constexpr Cycle kJoinCycles = 16;       // and for how long: reads
+constexpr Cycle kJoinCycles = 4;       // and for how long: reads
 constexpr Cycle kJoinStoreCycles = 64;  // and stores
 
 L1Op op_of(const Touch& touch, const TimedOp& op) {
