@@ -396,7 +396,7 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
       const Cycle done = serve_write(request, home, arrives, near);
       reply.done = done + params_.reply_latency + way;
-      reply.time = std::max(request.time, store_credit(request, reply.done));
+      reply.time = store_credit(request, reply.done);
       last_write_ = std::max(last_write_, done);
     } else {
       reply.time = serve_reply(request, home, arrives, gpc, near, way);

@@ -40,8 +40,6 @@ constexpr std::array kFields = {
     FIELD(idc_interval),
     FIELD(idc_shared_interval),
     FIELD(constant_pass_latency),
-    FIELD(constant_block_latency),
-    FIELD(constant_cold_latency),
     FIELD(same_line_256),
     FIELD(mio_credits),
     FIELD(mio_latency),

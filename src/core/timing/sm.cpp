@@ -35,8 +35,7 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256,
                     context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval),
-      constant_blocks_(params_.constant_block_latency + (context.cold ? params_.constant_cold_latency : 0) +
-                       turn * params_.same_line_256 / 256),
+      constant_blocks_(turn * params_.same_line_256 / 256),
       immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
       indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),
       l1_(context.l1_bytes, params_.l1_ways) {

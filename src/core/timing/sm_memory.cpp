@@ -272,6 +272,7 @@ void TimedSm::store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, 
     const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
     send(out, share, kind, token, op.floating);
     requests_.back().bytes = static_cast<u8>(std::min<u64>(bytes, kLineBytes));
+    warp.ack_time = std::max(warp.ack_time, at + i + params_.l1_miss_latency);
     ++warp.acks;
     ++open_acks_;
   }

@@ -37,6 +37,8 @@ void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cy
     from = indexed_constants_.access(op.const_line, start, constant_blocks_, constant_port_, 0);
   answer(warp, op.write_sb, from + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
+  // The slot stays taken until the answer is there, also of one that nobody waits for.
+  warp.ack_time = std::max(warp.ack_time, from + op.latency);
 }
 
 // LDGDEPBAR: its scoreboard counts the copies that came before as one.

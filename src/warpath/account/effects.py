@@ -70,7 +70,6 @@ _EFFECTS = (
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
             "same_line_256", "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "idc_shared_interval",
-            "constant_block_latency", "constant_cold_latency",
         ),
     ),
     Effect(
