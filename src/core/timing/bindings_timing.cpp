@@ -66,7 +66,7 @@ nb::dict memory_dict(const MemoryCounts& counts) {
   out["reduce_requests"] = counts.reduce_requests;
   out["atomic_requests"] = counts.atomic_requests;
   out["cas_requests"] = counts.cas_requests;
-  out["slice_cycles"] = counts.slice_cycles / 256;
+  out["slice_cycles"] = std::max(counts.slice_read_cycles, counts.slice_write_cycles) / 256;
   out["reply_bytes"] = counts.reply_bytes;
   return out;
 }

@@ -97,7 +97,8 @@ void MemorySystem::end_launch(Cycle length) {
 }
 
 void MemorySystem::begin_launch() {
-  slices_.assign(params_.l2_slices, Calendar(kOne));
+  slices_.assign(params_.l2_slices, Slice{Calendar(kOne), Calendar(kOne)});
+  fabric_.assign(params_.l2_partitions, Calendar(params_.l2_fabric_write_bytes));
   last_atomics_.assign(params_.l2_slices, LastAtomic{});
   channels_.assign(params_.dram_channels,
                    Channel{Calendar(kOne), 0, std::vector<u64>(std::max(params_.dram_banks, 1u), ~u64{0})});
@@ -131,9 +132,15 @@ Cycle MemorySystem::refreshed(u32 channel, Cycle at) const {
   return phase < length ? at + length - phase : at;
 }
 
-Cycle MemorySystem::book_slice(u32 slice, Cycle at, u32 cost_256) {
-  counts_.slice_cycles += cost_256;
-  return slices_[slice].book(at, cost_256);
+Cycle MemorySystem::book_read(u32 slice, Cycle at, u32 sectors) {
+  const u32 cost_256 = params_.l2_read_256 + sectors * params_.l2_sector_256;
+  counts_.slice_read_cycles += cost_256;
+  return slices_[slice].reads.book(at, cost_256);
+}
+
+Cycle MemorySystem::book_write(u32 slice, Cycle at, u32 cost_256) {
+  counts_.slice_write_cycles += cost_256;
+  return slices_[slice].writes.book(at, cost_256);
 }
 
 // What it costs to open another row of a bank.
@@ -201,12 +208,12 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
 
 // What comes in takes its turn at the slice's data; nobody waits for it.
 void MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
-  book_slice(slice, at, count(sectors) * params_.l2_fill_256);
+  book_write(slice, at, count(sectors) * params_.l2_fill_256);
 }
 
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
 Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle at, u8& hit) {
-  const Cycle done = book_slice(home.slice, at, params_.l2_read_256 + count(sectors) * params_.l2_sector_256);
+  const Cycle done = book_read(home.slice, at, count(sectors));
   L2Tags::Line* line = partitions_[home.partition].find(address);
   hit = line != nullptr ? line->valid & sectors : 0;
   count_l2(at, count(sectors));
@@ -223,8 +230,7 @@ Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle 
 Cycle MemorySystem::read_far(const Request& request, const Place& home, Cycle at, u32 near, u8& hit) {
   const u32 per_partition = params_.l2_slices / params_.l2_partitions;
   const u32 slice = near * per_partition + home.slice % per_partition;
-  const Cycle there =
-      book_slice(slice, at, params_.l2_read_256 + count(request.sectors) * params_.l2_sector_256);
+  const Cycle there = book_read(slice, at, count(request.sectors));
   count_l2(at, count(request.sectors));
   L2Tags::Line* copy = partitions_[near].find(request.line);
   hit = copy != nullptr ? copy->valid & request.sectors : 0;
@@ -256,10 +262,10 @@ Cycle MemorySystem::serve_read(const Request& request, const Place& home, Cycle 
 Cycle MemorySystem::write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at) {
   const u32 sectors = count(request.sectors);
   const u32 whole = sectors * params_.l2_write_sector_256;
-  if (request.bytes >= sectors * kSectorBytes) return book_slice(slice, at, whole);
-  const Cycle done = book_slice(slice, at, whole + params_.l2_partial_256);
+  if (request.bytes >= sectors * kSectorBytes) return book_write(slice, at, whole);
+  const Cycle done = book_write(slice, at, whole + params_.l2_partial_256);
   const bool again = line != nullptr && line->patched + params_.l2_merge_cycles > base_ + done;
-  return again ? book_slice(slice, done, params_.l2_merging_256) : done;
+  return again ? book_write(slice, done, params_.l2_merging_256) : done;
 }
 
 // A sector after another; lanes on one word one after another, which takes longer for floating-point sums, as
@@ -299,13 +305,14 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   const u32 sectors = count(request.sectors);
   const bool atomic = request.kind != RequestKind::Write;
   if (near != home.partition) {
-    at += params_.l2_fabric_latency / 2;
     count_l2(at, sectors);
+    if (!atomic) at = fabric_[home.partition].book(at, std::min<u32>(request.bytes, sectors * kSectorBytes));
+    at += params_.l2_fabric_latency / 2;
   }
   renew_copies(request, home, near, at);
   count_l2(at, sectors);
   L2Tags::Line* line = partitions_[home.partition].find(request.line);
-  const Cycle done = atomic ? book_slice(home.slice, at, atomic_cost(request, home.slice))
+  const Cycle done = atomic ? book_write(home.slice, at, atomic_cost(request, home.slice))
                             : write(request, line, home.slice, at);
   const u8 hit = line != nullptr ? line->valid & request.sectors : 0;
   if (line == nullptr) line = allocate(home.partition, request.line, done);
@@ -406,7 +413,11 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
 }
 
 void MemorySystem::forget(Cycle now) {
-  for (Calendar& slice : slices_) slice.forget(now);
+  for (Slice& slice : slices_) {
+    slice.reads.forget(now);
+    slice.writes.forget(now);
+  }
+  for (Calendar& way : fabric_) way.forget(now);
   for (Channel& channel : channels_) channel.bus.forget(now);
   for (Calendar& port : reply_ports_) port.forget(now);
   for (Calendar& port : gpc_ports_) port.forget(now);

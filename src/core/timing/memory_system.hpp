@@ -15,7 +15,7 @@ namespace warpath {
 
 struct MemoryCounts {
   u64 dram_read_bytes = 0, dram_write_bytes = 0;
-  u64 slice_cycles = 0;  // in 256ths: how long slices were taken
+  u64 slice_read_cycles = 0, slice_write_cycles = 0;  // in 256ths: how long slices were taken
   u64 reply_bytes = 0;   // what went back to the SMs
   u64 l2_sectors = 0;    // every sector looked up, the fabric between partitions included
   u64 read_sectors = 0, read_hits = 0, read_misses = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
@@ -68,6 +68,10 @@ class MemorySystem {
     u64 number = 0;  // how many the GPC had sent before
     Cycle left = 0, ready = 0;
   };
+  // A slice reads, and beside that writes: stores, atomics, and what comes from DRAM or the other partition.
+  struct Slice {
+    Calendar reads, writes;
+  };
   struct StoreWindow {
     std::vector<Cycle> done;  // of the last stores of an SM, a ring
     u32 next = 0;
@@ -102,7 +106,8 @@ class MemorySystem {
   void prefetch(const Request& request) const;
   L2Tags::Line* allocate(u32 partition, u64 line, Cycle at);
   void write_back(u64 line, u8 sectors, Cycle at);
-  Cycle book_slice(u32 slice, Cycle at, u32 cost_256);
+  Cycle book_read(u32 slice, Cycle at, u32 sectors);
+  Cycle book_write(u32 slice, Cycle at, u32 cost_256);
   u32 row_cost(Channel& channel, u64 line) const;
   Cycle dram_access(u32 channel, u64 line, Cycle at, u32 accesses);
   void count_l2(Cycle at, u32 sectors);
@@ -111,7 +116,8 @@ class MemorySystem {
   TimingParams params_;
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
-  std::vector<Calendar> slices_;
+  std::vector<Slice> slices_;
+  std::vector<Calendar> fabric_;  // by partition: what is written to it from the other one
   std::vector<LastAtomic> last_atomics_;  // by slice
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM

@@ -87,6 +87,7 @@ constexpr std::array kFields = {
     FIELD(l2_read_256),
     FIELD(l2_sector_256),
     FIELD(l2_fill_256),
+    FIELD(l2_fabric_write_bytes),
     FIELD(l2_write_sector_256),
     FIELD(l2_partial_256),
     FIELD(l2_merging_256),

@@ -61,7 +61,7 @@ struct TimingParams {
       gpc_port_bytes = 0;
   // L2
   u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0,
-      l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_write_sector_256 = 0, l2_partial_256 = 0,
+      l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_fabric_write_bytes = 0, l2_write_sector_256 = 0, l2_partial_256 = 0,
       l2_merging_256 = 0, l2_merge_cycles = 0, l2_fabric_latency = 0, l2_dirty_percent = 0,
       atomic_base_256 = 0, atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0,
       atomic_float_256 = 0, atomic_return_256 = 0, atomic_latency = 0;

@@ -66,6 +66,7 @@ void TimedSm::start(Arrival arrival) {
   resident.stream = arrival.stream;
   resident.warps.clear();
   const bool executes = resident.cta != nullptr;
+  if (executes) resident.cta->sm = id_;
   const std::size_t warps = executes ? resident.cta->warps.size() : resident.stream->warps().size();
   if (!executes) resident.missing = resident.stream->meetings();
   resident.running = static_cast<u32>(warps);

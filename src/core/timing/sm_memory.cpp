@@ -307,6 +307,9 @@ void TimedSm::take_reply(const Reply& reply) {
     TimedWarp& warp = warps_[reply.token & ~kStoreToken];
     warp.ack_time = std::max(warp.ack_time, reply.time);
     warp.done_time = std::max(warp.done_time, reply.done);
+    // The network took it late: what comes after it waits.
+    store_port_.free_256 = std::max(store_port_.free_256, reply.time * 256);
+    hold_back(store_port_);
     --open_acks_;
     if (--warp.acks != 0) return;
     if (warp.blocked == Blocked::Draining && !owed(warp)) return end_warp(warp);
