@@ -206,9 +206,9 @@ Cycle MemorySystem::fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, 
   return moved + params_.dram_latency + jitter;
 }
 
-// What comes in takes its turn at the slice's data; nobody waits for it.
-void MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
-  book_write(slice, at, count(sectors) * params_.l2_fill_256);
+// What comes in takes its turn at the slice's data before it goes on.
+Cycle MemorySystem::fill(u32 slice, Cycle at, u8 sectors) {
+  return book_write(slice, at, count(sectors) * params_.l2_fill_256);
 }
 
 // At the line's home slice: from L2 or DRAM. `hit` are the sectors that were there or on their way.
@@ -219,9 +219,9 @@ Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle 
   count_l2(at, count(sectors));
   if (hit == sectors) return std::max(done, line->ready - std::min(line->ready, base_));
   if (line == nullptr) line = allocate(home.partition, address, done);
-  const Cycle ready = fetch_from_dram(address, sectors, *line, home, done);
+  const Cycle ready = fill(home.slice, fetch_from_dram(address, sectors, *line, home, done),
+                           static_cast<u8>(sectors & ~hit));
   line->ready = base_ + ready;
-  fill(home.slice, ready, static_cast<u8>(sectors & ~hit));
   return ready;
 }
 
@@ -237,12 +237,11 @@ Cycle MemorySystem::read_far(const Request& request, const Place& home, Cycle at
   if (hit == request.sectors) return std::max(there, copy->ready - std::min(copy->ready, base_));
   const u8 moves = pieces(request.sectors & static_cast<u8>(~hit));
   u8 at_home = 0;
-  const Cycle done = read_home(request.line, moves, home, there + params_.l2_fabric_latency / 2, at_home) +
-                     params_.l2_fabric_latency / 2;
+  const Cycle sent = read_home(request.line, moves, home, there + params_.l2_fabric_latency / 2, at_home);
+  const Cycle done = fill(slice, sent + params_.l2_fabric_latency / 2, moves);
   if (copy == nullptr) copy = allocate(near, request.line, done);
   copy->valid |= moves;
   copy->ready = base_ + done;
-  fill(slice, done, moves);
   return done;
 }
 

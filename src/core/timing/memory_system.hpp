@@ -99,7 +99,7 @@ class MemorySystem {
   Cycle read_home(u64 address, u8 sectors, const Place& home, Cycle at, u8& hit);
   Cycle read_far(const Request& request, const Place& home, Cycle at, u32 near, u8& hit);
   void renew_copies(const Request& request, const Place& home, u32 near, Cycle at);
-  void fill(u32 slice, Cycle at, u8 sectors);
+  Cycle fill(u32 slice, Cycle at, u8 sectors);
   u8 pieces(u8 sectors) const;
   Cycle fetch_from_dram(u64 line, u8 sectors, L2Tags::Line& target, const Place& home, Cycle at);
   Cycle store_credit(const Request& request, Cycle done);
