@@ -117,7 +117,8 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     if (name == "R2UR")
       op.kind = TimedKind::Unit;
     else
-      op.latency = static_cast<u16>(params.special_latency);
+      op.latency = static_cast<u16>(name == "S2UR" ? params.uniform_special_latency : params.special_latency);
+    op.reads_special = any_of(name, {"S2R", "S2UR"});
   } else if (name == "SHFL") {
     op.kind = TimedKind::Shuffle;
     op.issue = IssueClass::Mio;

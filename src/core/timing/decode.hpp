@@ -39,6 +39,7 @@ struct TimedOp {
   u8 sources[3] = {255, 255, 255};  // registers read by the operand slots A, B, C
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
+  bool reads_special = false;  // S2R, S2UR
   bool reduces = false;       // an atomic that returns nothing
   bool far_jump = false;      // calls, returns and jumps through a register
   bool floating = false;      // an atomic on floating-point numbers

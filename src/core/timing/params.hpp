@@ -50,7 +50,7 @@ struct TimingParams {
       idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, idc_shared_interval = 0,
       constant_pass_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
-  u32 mio_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0,
+  u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0, special_interval = 0, uniform_special_latency = 0,
       data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0, shuffle_latency = 0,
       shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
       tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,

@@ -38,10 +38,11 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
       constant_blocks_(turn * params_.same_line_256 / 256),
       immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
       indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),
-      l1_(context.l1_bytes, params_.l1_ways) {
+      l1_(context.l1_bytes, params_.l1_ways),
+      lsu_queue_(params_.lsu_credits) {
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
-    part.lg = CreditQueue(params_.mio_credits);
+    part.lg = CreditQueue(params_.lg_credits);
   }
 }
 

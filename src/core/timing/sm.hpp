@@ -175,6 +175,7 @@ class TimedSm {
   ConstantBlocks constant_blocks_;
   ConstantCache immediate_constants_, indexed_constants_;
   L1Cache l1_;
+  CreditQueue lsu_queue_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
   Calendar constant_port_;  // to the level behind the constant caches
   Calendar data_stage_;     // L1's data, read once a load has all of it

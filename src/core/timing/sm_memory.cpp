@@ -25,12 +25,19 @@ L1Op op_of(const Touch& touch, const TimedOp& op) {
 Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now) {
   const u64 port =
       std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
-  const u64 there = part.mio_port.take((now + params_.mio_latency) * 256, port);
-  const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
-  if (&unit == &lsu_unit_) counters_->lsu_cycles += cost;
   const bool lg = op.issue == IssueClass::Lg;
+  const u64 there = std::max(part.mio_port.take((now + params_.mio_latency) * 256, port), lg ? 0 : part.mio_head * 256);
+  const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
+  Cycle leaves = start;
+  if (&unit == &lsu_unit_) {
+    counters_->lsu_cycles += cost;
+    // In front of the LSU there is a second, deeper queue, for all sub-partitions.
+    leaves = std::min(start, std::max(there / 256, lsu_queue_.oldest()));
+    lsu_queue_.push(start);
+  }
+  if (!lg) part.mio_head = leaves;
   const u32 c = static_cast<u32>(op.issue);
-  part.hold_class(c, now, (lg ? part.lg : part.mio).push(start));
+  part.hold_class(c, now, (lg ? part.lg : part.mio).push(leaves));
   return start;
 }
 

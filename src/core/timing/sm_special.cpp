@@ -29,9 +29,10 @@ void TimedSm::indexed_constant(SubPartition& part, TimedWarp& warp, const TimedO
 
 void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
   if (op.kind == TimedKind::Constant && op.touches) return indexed_constant(part, warp, op, now);
-  const bool shuffle = op.kind == TimedKind::Shuffle;
-  const Cycle start = enqueue(part, op, shuffle ? lsu_unit_ : misc_unit_,
-                              shuffle ? params_.lsu_interval : params_.misc_interval, now);
+  const Cycle start = op.kind == TimedKind::Shuffle ? enqueue(part, op, lsu_unit_, params_.lsu_interval, now)
+                      : op.reads_special
+                          ? enqueue(part, op, part.special_registers, params_.special_interval, now)
+                          : enqueue(part, op, misc_unit_, params_.misc_interval, now);
   Cycle from = start;
   if (op.kind == TimedKind::Constant && op.const_line != kNoLine)
     from = indexed_constants_.access(op.const_line, start, constant_blocks_, constant_port_, 0);

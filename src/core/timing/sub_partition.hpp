@@ -17,6 +17,9 @@ class CreditQueue {
  public:
   explicit CreditQueue(u32 credits = 1) : leave_(credits, 0) {}
   // `leaves` never decreases from call to call. Returns when there is room for the next instruction.
+  // When the one that must leave before another can come in does.
+  Cycle oldest() const { return leave_[next_]; }
+
   Cycle push(Cycle leaves) {
     leave_[next_] = leaves;
     next_ = (next_ + 1) % leave_.size();
@@ -44,8 +47,10 @@ struct SubPartition {
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
   Server mio_port, data_port;
-  Server constants;  // indexed ones: one instruction after another
+  Server constants;          // indexed ones: one instruction after another
+  Server special_registers;  // as are reads of these
   CreditQueue mio, lg;
+  Cycle mio_head = 0;  // when the last one left its queue, which it does in order
   std::array<u8, 3> reuse_register{255, 255, 255};
   std::array<u16, 3> reuse_warp{};
 

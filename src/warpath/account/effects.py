@@ -80,7 +80,7 @@ _EFFECTS = (
             "constant_pass_latency",
         )
         | _one(
-            "special_latency", "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
+            "special_latency", "uniform_special_latency", "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
             "xu_latency", "tensor_latency", "fp64_latency", "uniform_latency", "source_release", "mio_latency",
         ),
         ("stalls",),
@@ -98,10 +98,10 @@ _EFFECTS = (
         "l1_lsu_mio",
         "L1, LSU and MIO limits",
         _zero(
-            "mio_interval", "operand_interval_256", "misc_interval", "data_interval", "lsu_interval",
+            "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "data_interval", "lsu_interval",
             "store_sector_256", "store_partial_256", "miss_interval_256",
         )
-        | {"mio_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
+        | {"mio_credits": _QUEUE, "lg_credits": _QUEUE, "lsu_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
     ),
     Effect(
         "crossbar_l2",
