@@ -2,12 +2,12 @@
 
 namespace warpath {
 
-Distributor::Distributor(const TimingParams& params, u64 blocks, u32 sms, u32 blocks_per_sm, u32 first_sm)
+Distributor::Distributor(const TimingParams& params, u64 blocks, const std::vector<u32>& sms, u32 blocks_per_sm)
     : params_(params), blocks_(blocks) {
   // One CTA on every SM before any gets its second.
   for (u32 round = 0; round < blocks_per_sm && order_ < blocks; ++round) {
-    for (u32 sm = 0; sm < sms && order_ < blocks; ++sm)
-      free_.push({params.front_end, order_++, (first_sm + sm) % sms});
+    for (std::size_t i = 0; i < sms.size() && order_ < blocks; ++i)
+      free_.push({params.front_end, order_++, sms[i]});
   }
   last_ = params.front_end;
 }

@@ -3,6 +3,7 @@
 
 #include <queue>
 #include <vector>
+#include <vector>
 
 #include "timing/params.hpp"
 #include "timing/resource.hpp"
@@ -17,8 +18,8 @@ struct Assignment {
 
 class Distributor {
  public:
-  // `first_sm`: where the first CTA goes.
-  Distributor(const TimingParams& params, u64 blocks, u32 sms, u32 blocks_per_sm, u32 first_sm);
+  // `sms`: those that get CTAs, in the order in which they do.
+  Distributor(const TimingParams& params, u64 blocks, const std::vector<u32>& sms, u32 blocks_per_sm);
 
   // A CTA left `sm` at `time`. Calls must come in order of time.
   void complete(u32 sm, Cycle time);

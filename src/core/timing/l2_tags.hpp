@@ -37,6 +37,13 @@ class L2Tags {
   // Makes room for `line`; `victim` receives what was there.
   Line* replace(u64 line, Victim& victim);
   void clear();
+  // Lines of which `gone` is true hold nothing any more; they must not be dirty.
+  template <class Test>
+  void drop(Test gone) {
+    for (std::size_t i = 0; i < tags_.size(); ++i) {
+      if (tags_[i] != ~u64{0} && gone(tags_[i])) lines_[i].valid = 0;
+    }
+  }
   void soil(Line& line, u8 sectors);
   // Cleans the oldest dirty line of the set that holds `line` when more than `limit` of its lines are dirty;
   // whether it did.

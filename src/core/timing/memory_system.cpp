@@ -11,13 +11,15 @@ u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
 constexpr u32 kUnderway = 1024;  // reads under way that a GPC can compare with
 constexpr u32 kOne = 256;        // units of work in a cycle
+// Bits of a page's number that decide its side: 0, 1 and 3 measured, as 2 and 4 that do not; the rest assumed.
+constexpr u64 kSideBits = ~u64{0x14};
 
 }  // namespace
 
-MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
+MemorySystem::MemorySystem(const TimingParams& params) : params_(params), floorplan_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i)
     partitions_.emplace_back(u64{params.l2_bytes} * params.l2_usable_percent / 100 / params.l2_partitions,
-                             params.l2_ways, params.l2_granule_bits);
+                             params.l2_ways, params.l2_partition_bits);
   dirty_limit_ = (params.l2_ways * params.l2_dirty_percent + 50) / 100;
   set_distances();
   begin_launch();
@@ -25,6 +27,7 @@ MemorySystem::MemorySystem(const TimingParams& params) : params_(params) {
 
 MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params) : MemorySystem(params) {
   launches_ = other.launches_;
+  first_gpc_ = other.first_gpc_;
   code_ = other.code_;
   code_id_ = other.code_id_;
   flushed_ = other.flushed_;
@@ -50,6 +53,11 @@ void MemorySystem::flush() {
   code_id_ = 0;
   code_.warm.clear();
   flushed_ = empty_ = true;
+}
+
+void MemorySystem::drop_copies() {
+  for (u32 partition = 0; partition < partitions_.size(); ++partition)
+    partitions_[partition].drop([&](u64 line) { return place_of(line).partition != partition; });
 }
 
 void MemorySystem::copied(u64 va, u64 size) {
@@ -112,15 +120,17 @@ void MemorySystem::begin_launch() {
 }
 
 MemorySystem::Place MemorySystem::place_of(u64 line) const {
-  // Of two neighbouring granules one is in each partition, which one changes with every bit of the address;
-  // and every run of as many pairs as a partition has slices goes to all of them, each run from another on.
-  const u64 granule = line >> (params_.l2_granule_bits - 7);
-  const u32 per_partition = params_.l2_slices / params_.l2_partitions;
-  const u64 group = granule / params_.l2_partitions;
-  const u64 side = granule % params_.l2_partitions + static_cast<u64>(__builtin_popcountll(group));
+  // Of two neighbouring pages one is in each partition; which one changes with some bits of the address. Every
+  // run of as many granules of a partition as it has slices goes to all of them, each run from another on.
+  const u32 page_bits = params_.l2_partition_bits - 7, granule_bits = params_.l2_granule_bits - 7;
+  const u64 page = line >> page_bits;
+  const u64 side = params_.l2_partitions == 1 ? 0 : static_cast<u64>(__builtin_popcountll(page & kSideBits));
   const u32 partition = static_cast<u32>(side % params_.l2_partitions);
-  const u64 turn = mix(group / per_partition);
-  const u32 slice = partition * per_partition + static_cast<u32>((group + turn) % per_partition);
+  const u64 in_page = line & ((u64{1} << page_bits) - 1);
+  const u64 granule = (page / params_.l2_partitions << page_bits | in_page) >> granule_bits;
+  const u32 per_partition = params_.l2_slices / params_.l2_partitions;
+  const u32 slice =
+      partition * per_partition + static_cast<u32>((granule + mix(granule / per_partition)) % per_partition);
   return {partition, slice, static_cast<u32>(u64{slice} * params_.dram_channels / params_.l2_slices)};
 }
 
@@ -394,8 +404,8 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     if (i + kAhead < requests.size()) prefetch(requests[i + kAhead]);
     const Request& request = requests[i];
     const Place home = place_of(request.line);
-    const u32 gpc = request.sm * params_.gpcs / params_.sms;
-    const u32 near = gpc % params_.l2_partitions;
+    const u32 gpc = floorplan_.gpc(request.sm);
+    const u32 near = floorplan_.partition(gpc);
     const u64 way = distances_[std::size_t{request.sm} * params_.l2_slices + home.slice];
     const Cycle arrives = request.time + params_.request_latency + way;
     Reply reply{.time = 0, .token = request.token, .done = 0};

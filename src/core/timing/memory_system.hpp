@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "timing/fetch.hpp"
+#include "timing/floorplan.hpp"
 #include "timing/l2_tags.hpp"
 #include "timing/params.hpp"
 #include "timing/resource.hpp"
@@ -30,8 +31,16 @@ class MemorySystem {
   MemorySystem(const MemorySystem& other, const TimingParams& params);
 
   const TimingParams& params() const { return params_; }
+  const Floorplan& floorplan() const { return floorplan_; }
+  // The GPC that the next launch starts with: the one after that which got the last CTA before.
+  u32 first_gpc() const { return first_gpc_; }
+  void last_cta_on(u32 sm) {
+    if (sm >= params_.lead_sms) first_gpc_ = (floorplan_.gpc(sm) + 1) % params_.gpcs;
+  }
   // Throws away all contents: what ncu does before each pass with --cache-control all.
   void flush();
+  // Leaves every line in its home partition alone: what ncu's saving and putting back of memory does.
+  void drop_copies();
   // A copy engine wrote `size` bytes at `va` between launches: they are in L2 now, and not yet in DRAM.
   void copied(u64 va, u64 size);
   // Time starts again at 0: ports and queues are empty, contents stay.
@@ -114,6 +123,7 @@ class MemorySystem {
   Cycle refreshed(u32 channel, Cycle at) const;
 
   TimingParams params_;
+  Floorplan floorplan_;
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
   std::vector<Slice> slices_;
@@ -132,6 +142,7 @@ class MemorySystem {
   CodeHome code_;
   u64 code_id_ = 0;
   u64 launches_ = 0;
+  u32 first_gpc_ = 0;
   bool flushed_ = true;  // nothing has run since the caches were emptied
   bool empty_ = true;    // nor has anything been copied: L2 holds nothing
   u64 base_ = 0;         // cycles of the launches before this one

@@ -39,7 +39,7 @@ struct ClassParams {
 
 struct TimingParams {
   // chip
-  u32 sm_clock_khz = 0, sms = 0, gpcs = 0, max_warps = 0, sub_partitions = 0;
+  u32 sm_clock_khz = 0, sms = 0, gpcs = 0, gpc_partitions = 0, lead_sms = 0, max_warps = 0, sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
   u32 register_banks = 0, register_reads = 0, branch_redirect = 0, call_redirect = 0, exit_resolve = 0,
@@ -60,7 +60,7 @@ struct TimingParams {
   u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
       gpc_port_bytes = 0;
   // L2
-  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0,
+  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0, l2_partition_bits = 0,
       l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_fabric_write_bytes = 0, l2_write_sector_256 = 0, l2_partial_256 = 0,
       l2_merging_256 = 0, l2_merge_cycles = 0, l2_fabric_latency = 0, l2_dirty_percent = 0,
       atomic_base_256 = 0, atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0,
@@ -71,7 +71,7 @@ struct TimingParams {
       dram_access_bytes = 0, dram_banks = 0, dram_row_bits = 0, dram_row_256 = 0;
   // launch
   u32 front_end = 0, back_end = 0, launch_interval_256 = 0, complete_interval_256 = 0, complete_latency = 0,
-      dispatch_latency = 0, rotate_sms = 0, warp_launch_interval = 0, launch_bytes = 0;
+      dispatch_latency = 0, warp_launch_interval = 0, launch_bytes = 0;
   // how far an SM runs ahead of the rest: less than every latency between SMs
   u32 quantum = 0;
 

@@ -18,12 +18,11 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
       program_(grid.program()),
       record_(record),
       sms_count_(grid.spec().sms),
-      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % grid.spec().sms)),
+      order_(memory.floorplan().order(grid.blocks(), std::min(grid.spec().sms, memory.params().sms), memory.first_gpc())),
       memory_(memory),
       params_(memory.params()),
       ops_(decode_timing(grid.program(), memory.params())),
-      distributor_(memory.params(), grid.blocks(), std::min(grid.spec().sms, memory.params().sms),
-                   grid.spec().blocks_per_sm, first_sm_),
+      distributor_(memory.params(), grid.blocks(), order_, grid.spec().blocks_per_sm),
       replies_(memory.params().sms),
       buckets_(memory.params().quantum + 1) {
   const GridSpec& spec = grid.spec();
@@ -42,7 +41,7 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
   context_.paired = grid.blocks() * 2 > params_.sms;
   set_up(spec.local_bytes, l1_bytes, code_id);
   if (!timeline) return;
-  timeline_ = std::make_unique<Timeline>(program_.size(), first_sm_);
+  timeline_ = std::make_unique<Timeline>(program_.size(), order_.front());
   timeline_->memory.dram_bytes.add(0, memory.counts().dram_read_bytes);  // the code and the launch's own data
 }
 
@@ -52,11 +51,11 @@ TimedGrid::TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised
       script_(&stream),
       program_(*stream.program),
       sms_count_(memory.params().sms),
-      first_sm_(static_cast<u32>(memory.launches() * memory.params().rotate_sms % memory.params().sms)),
+      order_(memory.floorplan().order(stream.ctas.size(), memory.params().sms, memory.first_gpc())),
       memory_(memory),
       params_(memory.params()),
       ops_(decode_timing(*stream.program, memory.params())),
-      distributor_(memory.params(), stream.ctas.size(), memory.params().sms, blocks_per_sm, first_sm_),
+      distributor_(memory.params(), stream.ctas.size(), order_, blocks_per_sm),
       replies_(memory.params().sms),
       buckets_(memory.params().quantum + 1) {
   for (TimedOp& op : ops_) {
@@ -108,8 +107,8 @@ void TimedGrid::begin(u32 threads) {
 // SMs come into being with their first CTA.
 TimedSm& TimedGrid::sm(u32 number) {
   if (sms_[number] == nullptr) {
-    const u32 turn = (number + sms_count_ - first_sm_) % sms_count_;
-    sms_[number] = std::make_unique<TimedSm>(context_, number, turn);
+    const auto turn = std::find(order_.begin(), order_.end(), number) - order_.begin();
+    sms_[number] = std::make_unique<TimedSm>(context_, number, static_cast<u32>(turn));
   }
   return *sms_[number];
 }
@@ -219,6 +218,7 @@ void TimedGrid::exchange(Cycle until) {
   assignments_.clear();
   limit_recording();
   distributor_.assign(until + params_.quantum, assignments_);
+  if (!assignments_.empty()) memory_.last_cta_on(assignments_.back().sm);
   for (const Assignment& assignment : assignments_)
     sm(assignment.sm).arrivals.push_back(arrival(assignment, until));
 }

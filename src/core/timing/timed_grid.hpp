@@ -75,7 +75,7 @@ class TimedGrid {
   const Program& program_;
   u64 record_ = 0;  // warp instructions to keep
   u32 sms_count_;
-  u32 first_sm_;  // where the first CTA goes
+  std::vector<u32> order_;  // of the SMs that get CTAs
   MemorySystem& memory_;
   const TimingParams& params_;
   std::vector<TimedOp> ops_;

@@ -40,6 +40,10 @@ class Clock:
         """A copy engine wrote device memory: what fits stays in L2."""
         self._memory.copied(va, size)
 
+    def put_back(self) -> None:
+        """A profiler saved and put back memory: of what is in L2, each line is in its home partition alone."""
+        self._memory.drop_copies()
+
     def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0, timeline: bool = False) -> Any:
         """`grid`, which has not run yet, under the clock: same `step`, `result` and, if wanted, `timeline`. It pauses
         at the launch's `pause_ns`.
