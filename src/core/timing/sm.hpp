@@ -150,7 +150,7 @@ class TimedSm {
   void store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
-  bool join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves);
+  bool join_store(const LineShare& share, u32 bytes, Cycle leaves);
   void hold_back(const Server& way_out);
   u32 new_miss(u32 line, u8 sectors);
   void wait_for(u32 miss, u32 load);

@@ -7,10 +7,10 @@ namespace warpath {
 namespace {
 
 constexpr u32 kStoreToken = 1u << 31;   // the rest of the token is the warp
-constexpr u32 kJoinable = 1;           // requests that a later one can join: reads
-constexpr u32 kJoinableStores = 4;      // and the last stores of a warp: three lines join, eight do not
-constexpr Cycle kJoinCycles = 4;       // and for how long: reads
-constexpr Cycle kJoinStoreCycles = 64;  // and stores
+constexpr Cycle kJoinCycles = 4;        // for how long another read can join the last one
+constexpr Cycle kJoinStoreCycles = 24;  // and a store an earlier one,
+constexpr u32 kJoinableSectors = 64;    // as long as the SM has not stored more since,
+constexpr u32 kJoiningLines = 4;        // and if it has no more lines: three join, eight do not
 
 L1Op op_of(const Touch& touch, const TimedOp& op) {
   if (touch.local) return touch.write ? L1Op::LocalStore : L1Op::LocalLoad;
@@ -129,19 +129,15 @@ void TimedSm::send(Cycle at, const LineShare& share, RequestKind kind, u32 token
                        .floating = floating});
 }
 
-// A read of other sectors of the same line that has not left yet takes these along.
+// A read of other sectors of the line that the last read wants goes with that.
 u32 TimedSm::join_request(u64 line, u32 place, u8 sectors, Cycle leaves) {
-  const std::size_t newest = requests_.size();
-  for (std::size_t i = newest; i > newest - std::min<std::size_t>(newest, kJoinable); --i) {
-    Request& request = requests_[i - 1];
-    if (request.line != line || request.kind != RequestKind::Read || request.time + kJoinCycles < leaves)
-      continue;
-    if (misses_[request.token].line != place) continue;
-    request.sectors |= sectors;
-    misses_[request.token].sectors |= sectors;
-    return request.token;
-  }
-  return kNoMiss;
+  if (requests_.empty()) return kNoMiss;
+  Request& last = requests_.back();
+  if (last.line != line || last.kind != RequestKind::Read || last.time + kJoinCycles < leaves) return kNoMiss;
+  if (misses_[last.token].line != place) return kNoMiss;
+  last.sectors |= sectors;
+  misses_[last.token].sectors |= sectors;
+  return last.token;
 }
 
 u32 TimedSm::new_miss(u32 line, u8 sectors) {
@@ -233,14 +229,14 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
   }
 }
 
-// A store to a line that an earlier one of the same warp is still taking to L2 goes with it.
-bool TimedSm::join_store(const LineShare& share, u32 token, u32 bytes, Cycle leaves) {
-  u32 own = 0;
-  for (std::size_t i = requests_.size(); i > 0 && own < kJoinableStores; --i) {
+// A store to a line that one of the last stores is still taking to L2 goes with it.
+bool TimedSm::join_store(const LineShare& share, u32 bytes, Cycle leaves) {
+  u32 passed = 0;  // sectors
+  for (std::size_t i = requests_.size(); i > 0 && passed < kJoinableSectors; --i) {
     Request& request = requests_[i - 1];
     if (request.time + kJoinStoreCycles < leaves) return false;
-    if (request.token != token || request.kind != RequestKind::Write) continue;
-    ++own;
+    if (request.kind != RequestKind::Write) continue;
+    passed += static_cast<u32>(__builtin_popcount(request.sectors));
     if (request.line != share.line) continue;
     request.sectors |= share.sectors;
     request.bytes = static_cast<u8>(std::min<u32>(request.bytes + bytes, kLineBytes));
@@ -269,7 +265,8 @@ void TimedSm::store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, 
         line->written |= share.sectors;
         if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
       }
-      if (join_store(share, token, static_cast<u32>(access_bytes / touch_.lines.count),
+      if (touch_.lines.count <= kJoiningLines &&
+          join_store(share, static_cast<u32>(access_bytes / touch_.lines.count),
                      at + i + params_.l1_miss_latency))
         continue;
     }
