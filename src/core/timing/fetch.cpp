@@ -4,10 +4,11 @@
 
 namespace warpath {
 
-InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval)
+InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval, u32 side)
     : params_(&params),
       turn_(turn),
       interval_(interval),
+      side_(side),
       ready_(lines + 1, kNever),
       l0_(params.sub_partitions, std::vector<u32>(params.l0i_lines, ~0u)) {}
 
@@ -30,7 +31,8 @@ void InstructionCache::ask_for(u32 line, Cycle now, const CodeHome& home) {
     if (ahead == 0) ++requests_;
     // Who starts a stream waits for the others; once it runs, they share the lines.
     const Cycle others = stream_free_ > now ? 0 : turn_;
-    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + others;
+    const Cycle way = home.side[next] == side_ ? 0 : params_->l2_fabric_latency;
+    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way + others;
     ready_[next] = std::max(now + latency, stream_free_);
     stream_free_ = ready_[next] + interval_;
     insert(next);

@@ -15,13 +15,14 @@ inline constexpr u32 kLineShift = 3;
 // Lines of the running program that some level beyond the SM holds: kept between launches, shared by all SMs.
 struct CodeHome {
   std::vector<u8> warm;  // by line: already in the level behind the SMs' caches
+  std::vector<u8> side;  // by line: the L2 partition it is in
 };
 
 class InstructionCache {
  public:
   // `turn`: cycles that the SM waits for others that want the same lines from beyond at the same time.
-  // `interval`: cycles from one line of a stream to the next.
-  InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval);
+  // `interval`: cycles from one line of a stream to the next. `side`: the L2 partition that is near.
+  InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval, u32 side);
 
   // When sub-partition `part` can decode from `line`, wanted at `now`; `follows`: the line before was
   // running.
@@ -33,7 +34,7 @@ class InstructionCache {
   void insert(u32 line);
 
   const TimingParams* params_;
-  u32 turn_, interval_;
+  u32 turn_, interval_, side_;
   std::vector<Cycle> ready_;   // by program line: kNever when absent
   std::vector<u32> resident_;  // lines in order of arrival, for eviction
   std::size_t oldest_ = 0;

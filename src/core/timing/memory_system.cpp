@@ -88,11 +88,14 @@ void MemorySystem::copied(u64 va, u64 size) {
   }
 }
 
-void MemorySystem::use_code(u64 id, u32 lines) {
-  if (id == code_id_ && code_.warm.size() == lines + 1) return;
+void MemorySystem::use_code(u64 va, u32 lines) {
+  if (va == code_id_ && code_.warm.size() == lines + 1) return;
   // The launch prefetches the code: it is in L2 by the time the first CTA asks for it.
-  code_id_ = id;
+  code_id_ = va;
   code_.warm.assign(lines + 1, 0);
+  code_.side.resize(lines + 1);
+  for (u32 line = 0; line <= lines; ++line)
+    code_.side[line] = static_cast<u8>(place_of(va / kLineBytes + line).partition);
   counts_.dram_read_bytes += params_.launch_bytes + (u64{lines} * kLineBytes + 255) / 256 * 256;
 }
 

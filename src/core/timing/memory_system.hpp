@@ -32,6 +32,8 @@ class MemorySystem {
 
   const TimingParams& params() const { return params_; }
   const Floorplan& floorplan() const { return floorplan_; }
+  // The L2 partition that the SM reaches first.
+  u32 near(u32 sm) const { return floorplan_.partition(floorplan_.gpc(sm)); }
   // The GPC that the next launch starts with: the one after that which got the last CTA before.
   u32 first_gpc() const { return first_gpc_; }
   void last_cta_on(u32 sm) {
@@ -59,8 +61,8 @@ class MemorySystem {
   const MemoryCounts& counts() const { return counts_; }
   void add_dram_read(u64 bytes) { counts_.dram_read_bytes += bytes; }
   CodeHome& code() { return code_; }
-  // Code of another program, or of the same program after a flush, is not near the SMs.
-  void use_code(u64 id, u32 lines);
+  // The program at `va` runs. Another one, or the same after a flush, is not near the SMs.
+  void use_code(u64 va, u32 lines);
   void code_is_warm();
   // No request before `now` will come any more.
   void forget(Cycle now);

@@ -27,14 +27,14 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, u32 turn)
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, u32 turn)
     : context_(context),
       params_(*context.params),
       id_(id),
       parts_(params_.sub_partitions),
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256,
-                    context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval),
+                    context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval, side),
       constant_blocks_(turn * params_.same_line_256 / 256),
       immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
       indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),

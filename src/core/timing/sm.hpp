@@ -54,7 +54,7 @@ struct Departure {
 class TimedSm {
  public:
   // `turn`: how many SMs got their first CTA before this one.
-  TimedSm(const SmContext& context, u32 id, u32 turn);
+  TimedSm(const SmContext& context, u32 id, u32 side, u32 turn);
 
   // Who runs it from now on: a host thread's worker (null while replaying) and counters, and who is told what
   // happens, or null.

@@ -108,7 +108,7 @@ void TimedGrid::begin(u32 threads) {
 TimedSm& TimedGrid::sm(u32 number) {
   if (sms_[number] == nullptr) {
     const auto turn = std::find(order_.begin(), order_.end(), number) - order_.begin();
-    sms_[number] = std::make_unique<TimedSm>(context_, number, static_cast<u32>(turn));
+    sms_[number] = std::make_unique<TimedSm>(context_, number, memory_.near(number), static_cast<u32>(turn));
   }
   return *sms_[number];
 }
