@@ -27,6 +27,7 @@ def load_wait(bench: Bench, lines: list[Line]) -> int:
 
 
 def test_dram_then_l2_then_l1() -> None:
+    bench = Bench()
     once = [*address(2), LOAD, USE, EXIT]
     again = [*address(2), LOAD, USE, LOAD, USE, EXIT]
     cold = load_wait(bench, once)
@@ -39,6 +40,7 @@ def test_dram_then_l2_then_l1() -> None:
 
 
 def test_flushing_empties_l2() -> None:
+    bench = Bench()
     lines = [*address(2), LOAD, USE, EXIT]
     first = bench.run(lines).memory["dram_read_bytes"]
     assert bench.run(lines).memory["dram_read_bytes"] == 0

@@ -140,4 +140,4 @@ def test_rows_of_dram_cost_scattered_reads() -> None:
         bench = Bench({"dram_row_256": cost, "dram_banks": 1, "dram_refresh_percent": 0})
         return bench.run([*address(4096), LOAD, USE, EXIT], grid=1, threads=1024).cycles
 
-    assert cycles(25600) > cycles(0) + 200
+    assert cycles(51200) > cycles(0) + 200
