@@ -2,7 +2,8 @@
 
 namespace warpath {
 
-Distributor::Distributor(const TimingParams& params, u64 blocks, const std::vector<u32>& sms, u32 blocks_per_sm)
+Distributor::Distributor(const TimingParams& params, u64 blocks, const std::vector<u32>& sms,
+                         u32 blocks_per_sm)
     : params_(params), blocks_(blocks) {
   // One CTA on every SM before any gets its second.
   for (u32 round = 0; round < blocks_per_sm && order_ < blocks; ++round) {

@@ -3,7 +3,6 @@
 
 #include <queue>
 #include <vector>
-#include <vector>
 
 #include "timing/params.hpp"
 #include "timing/resource.hpp"

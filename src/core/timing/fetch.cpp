@@ -32,7 +32,8 @@ void InstructionCache::ask_for(u32 line, Cycle now, const CodeHome& home) {
     // Who starts a stream waits for the others; once it runs, they share the lines.
     const Cycle others = stream_free_ > now ? 0 : turn_;
     const Cycle way = home.side[next] == side_ ? 0 : params_->l2_fabric_latency;
-    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way + others;
+    const Cycle latency =
+        home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way + others;
     ready_[next] = std::max(now + latency, stream_free_);
     stream_free_ = ready_[next] + interval_;
     insert(next);

@@ -11,7 +11,8 @@ u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
 constexpr u32 kUnderway = 1024;  // reads under way that a GPC can compare with
 constexpr u32 kOne = 256;        // units of work in a cycle
-// Bits of a page's number that decide its side: 0, 1 and 3 measured, as 2 and 4 that do not; the rest assumed.
+// Bits of a page's number that decide its side: 0, 1 and 3 measured, as 2 and 4 that do not; the rest
+// assumed.
 constexpr u64 kSideBits = ~u64{0x14};
 
 }  // namespace
@@ -123,8 +124,9 @@ void MemorySystem::begin_launch() {
 }
 
 MemorySystem::Place MemorySystem::place_of(u64 line) const {
-  // Of two neighbouring pages one is in each partition; which one changes with some bits of the address. Every
-  // run of as many granules of a partition as it has slices goes to all of them, each run from another on.
+  // Of two neighbouring pages one is in each partition; which one changes with some bits of the address.
+  // Every run of as many granules of a partition as it has slices goes to all of them, each run from another
+  // on.
   const u32 page_bits = params_.l2_partition_bits - 7, granule_bits = params_.l2_granule_bits - 7;
   const u64 page = line >> page_bits;
   const u64 side = params_.l2_partitions == 1 ? 0 : static_cast<u64>(__builtin_popcountll(page & kSideBits));
@@ -232,8 +234,8 @@ Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle 
   count_l2(at, count(sectors));
   if (hit == sectors) return std::max(done, line->ready - std::min(line->ready, base_));
   if (line == nullptr) line = allocate(home.partition, address, done);
-  const Cycle ready = fill(home.slice, fetch_from_dram(address, sectors, *line, home, done),
-                           static_cast<u8>(sectors & ~hit));
+  const Cycle ready =
+      fill(home.slice, fetch_from_dram(address, sectors, *line, home, done), static_cast<u8>(sectors & ~hit));
   line->ready = base_ + ready;
   return ready;
 }

@@ -17,9 +17,10 @@ namespace warpath {
 struct MemoryCounts {
   u64 dram_read_bytes = 0, dram_write_bytes = 0;
   u64 slice_read_cycles = 0, slice_write_cycles = 0;  // in 256ths: how long slices were taken
-  u64 reply_bytes = 0;   // what went back to the SMs
-  u64 l2_sectors = 0;    // every sector looked up, the fabric between partitions included
-  u64 read_sectors = 0, read_hits = 0, read_misses = 0, write_sectors = 0, write_hits = 0, other_sectors = 0, other_hits = 0;
+  u64 reply_bytes = 0;                                // what went back to the SMs
+  u64 l2_sectors = 0;  // every sector looked up, the fabric between partitions included
+  u64 read_sectors = 0, read_hits = 0, read_misses = 0, write_sectors = 0, write_hits = 0, other_sectors = 0,
+      other_hits = 0;
   u64 read_requests = 0, write_requests = 0, reduce_requests = 0, atomic_requests = 0, cas_requests = 0;
 };
 
@@ -129,7 +130,7 @@ class MemorySystem {
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
   std::vector<Slice> slices_;
-  std::vector<Calendar> fabric_;  // by partition: what is written to it from the other one
+  std::vector<Calendar> fabric_;          // by partition: what is written to it from the other one
   std::vector<LastAtomic> last_atomics_;  // by slice
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM

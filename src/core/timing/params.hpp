@@ -39,7 +39,8 @@ struct ClassParams {
 
 struct TimingParams {
   // chip
-  u32 sm_clock_khz = 0, sms = 0, gpcs = 0, gpc_partitions = 0, lead_sms = 0, max_warps = 0, sub_partitions = 0;
+  u32 sm_clock_khz = 0, sms = 0, gpcs = 0, gpc_partitions = 0, lead_sms = 0, max_warps = 0,
+      sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
   u32 register_banks = 0, register_reads = 0, branch_redirect = 0, call_redirect = 0, exit_resolve = 0,
@@ -50,21 +51,23 @@ struct TimingParams {
       idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, idc_shared_interval = 0,
       constant_pass_latency = 0, same_line_256 = 0;
   // memory instructions inside the SM
-  u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0, operand_interval_256 = 0, misc_interval = 0, special_interval = 0, uniform_special_latency = 0,
+  u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0,
+      operand_interval_256 = 0, misc_interval = 0, special_interval = 0, uniform_special_latency = 0,
       data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0, shuffle_latency = 0,
       shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
       tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,
       membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0,
       store_sector_256 = 0, store_partial_256 = 0, store_buffer_cycles = 0, store_credits = 0;
   // between SMs and L2
-  u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0, distance_spread = 0, reply_port_bytes = 0,
-      gpc_port_bytes = 0;
+  u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0,
+      distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;
   // L2
-  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0, l2_partition_bits = 0,
-      l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_fabric_write_bytes = 0, l2_write_sector_256 = 0, l2_partial_256 = 0,
-      l2_merging_256 = 0, l2_merge_cycles = 0, l2_fabric_latency = 0, l2_dirty_percent = 0,
-      atomic_base_256 = 0, atomic_again_256 = 0, atomic_sector_256 = 0, atomic_pass_256 = 0,
-      atomic_float_256 = 0, atomic_return_256 = 0, atomic_latency = 0;
+  u32 l2_partitions = 0, l2_slices = 0, l2_bytes = 0, l2_ways = 0, l2_usable_percent = 0, l2_granule_bits = 0,
+      l2_partition_bits = 0, l2_read_256 = 0, l2_sector_256 = 0, l2_fill_256 = 0, l2_fabric_write_bytes = 0,
+      l2_write_sector_256 = 0, l2_partial_256 = 0, l2_merging_256 = 0, l2_merge_cycles = 0,
+      l2_fabric_latency = 0, l2_dirty_percent = 0, atomic_base_256 = 0, atomic_again_256 = 0,
+      atomic_sector_256 = 0, atomic_pass_256 = 0, atomic_float_256 = 0, atomic_return_256 = 0,
+      atomic_latency = 0;
   // DRAM
   u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
       dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,

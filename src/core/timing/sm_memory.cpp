@@ -26,7 +26,8 @@ Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 
   const u64 port =
       std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
   const bool lg = op.issue == IssueClass::Lg;
-  const u64 there = std::max(part.mio_port.take((now + params_.mio_latency) * 256, port), lg ? 0 : part.mio_head * 256);
+  const u64 there =
+      std::max(part.mio_port.take((now + params_.mio_latency) * 256, port), lg ? 0 : part.mio_head * 256);
   const Cycle start = unit.take(there, u64{cost} * 256) / 256 - cost;
   Cycle leaves = start;
   if (&unit == &lsu_unit_) {

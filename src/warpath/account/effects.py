@@ -80,7 +80,8 @@ _EFFECTS = (
             "constant_pass_latency",
         )
         | _one(
-            "special_latency", "uniform_special_latency", "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
+            "special_latency", "uniform_special_latency",
+            "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
             "xu_latency", "tensor_latency", "fp64_latency", "uniform_latency", "source_release", "mio_latency",
         ),
         ("stalls",),
@@ -98,8 +99,8 @@ _EFFECTS = (
         "l1_lsu_mio",
         "L1, LSU and MIO limits",
         _zero(
-            "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "data_interval", "lsu_interval",
-            "store_sector_256", "store_partial_256", "miss_interval_256",
+            "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "data_interval",
+            "lsu_interval", "store_sector_256", "store_partial_256", "miss_interval_256",
         )
         | {"mio_credits": _QUEUE, "lg_credits": _QUEUE, "lsu_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
     ),
@@ -111,7 +112,7 @@ _EFFECTS = (
             "atomic_base_256", "atomic_again_256", "atomic_sector_256", "atomic_pass_256", "atomic_float_256",
             "atomic_return_256",
         )
-        | {"reply_port_bytes": _UNLIMITED, "gpc_port_bytes": _UNLIMITED},
+        | {"reply_port_bytes": _UNLIMITED, "gpc_port_bytes": _UNLIMITED, "l2_fabric_write_bytes": _UNLIMITED},
     ),
     Effect(
         "dram_inefficiency",

@@ -22,8 +22,9 @@ from warpath.errors import ToolError
 PROGRAMS = Path(__file__).parent
 TIMED = (
     "latency", "issue", "lsu", "icache", "front", "memory", "scatter", "gather", "constant", "order", "path", "tlb",
+    "fabric",
 )  # fmt: skip
-PROFILED = ("launch", "bandwidth", "atomics", "code")
+PROFILED = ("launch", "bandwidth", "atomics", "code", "merge", "start")
 METRICS = (
     "gpu__time_duration.sum",
     "gpc__cycles_elapsed.max",
@@ -39,6 +40,25 @@ METRICS = (
     "smsp__inst_executed.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
 )
+STALLS = (
+    "no_instruction", "imc_miss", "short_scoreboard", "long_scoreboard", "drain", "wait", "mio_throttle",
+    "branch_resolving", "selected", "not_selected",
+)  # fmt: skip
+# What is asked of the programs that METRICS do not suit.
+METRICS_OF: Mapping[str, tuple[str, ...]] = {
+    "merge": (
+        "lts__t_sectors_srcunit_tex.sum",
+        "lts__t_sectors_srcunit_tex_lookup_hit.sum",
+        "lts__t_sectors_srcunit_tex_lookup_miss.sum",
+        "dram__bytes_read.sum",
+    ),
+    "start": (
+        *(f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio" for reason in STALLS),
+        "smsp__inst_executed.sum",
+        "gpu__time_duration.sum",
+        "sm__cycles_active.max",
+    ),
+}
 
 Records = list[dict[str, Any]]
 
@@ -55,7 +75,10 @@ def collect(out: Path) -> None:
         programs = {name: _build(name, Path(folder)) for name in (*TIMED, *PROFILED)}
         probes = [record for name in TIMED for record in _timed(programs[name])]
         records = {
-            name: {"cold": _profiled(programs[name], "all"), "warm": _profiled(programs[name], "none")}
+            name: {
+                "cold": _profiled(programs[name], "all", METRICS_OF.get(name, METRICS)),
+                "warm": _profiled(programs[name], "none", METRICS_OF.get(name, METRICS)),
+            }
             for name in PROFILED
         }
     write(out / "probes.json.gz", probes)
@@ -104,13 +127,13 @@ def _timed(program: Path) -> Records:
     return [json.loads(line) for line in _run([str(program)]).splitlines() if line.startswith("{")]
 
 
-def _profiled(program: Path, cache: str) -> Records:
+def _profiled(program: Path, cache: str, metrics: Sequence[str]) -> Records:
     """One record per launch from ncu's raw CSV; `cache` is all (flushed: cold) or none."""
     options = ["--csv", "--page", "raw", "--cache-control", cache, "--clock-control", "none"]
-    output = _run(["ncu", *options, "--print-units", "base", "--metrics", ",".join(METRICS), str(program)])
+    output = _run(["ncu", *options, "--print-units", "base", "--metrics", ",".join(metrics), str(program)])
     records: Records = []
     for row in list(csv.DictReader(io.StringIO(output[output.index('"ID"') :])))[1:]:
-        figures = {name: float(row[name].replace(",", "")) for name in METRICS if row.get(name)}
+        figures = {name: float(row[name].replace(",", "")) for name in metrics if row.get(name)}
         shape = {"kernel": row["Kernel Name"], "grid": row["Grid Size"], "block": row["Block Size"]}
         records.append({**shape, **figures})
     return records
