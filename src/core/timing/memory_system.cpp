@@ -355,8 +355,9 @@ Cycle MemorySystem::serve_write(const Request& request, const Place& home, Cycle
   return ready + params_.atomic_latency + (near != home.partition ? params_.l2_fabric_latency / 2 : 0);
 }
 
-// When the data of a read or an atomic is back in the SM. A read of what another SM of the GPC has just asked
-// for goes no further, as long as few have joined that one: it is answered with the other's.
+// When the data of a read or an atomic is back in the SM. A read of what another SM of the GPC has asked for
+// goes no further while L2 is busy with that one, as long as few have joined it: it is answered with the
+// other's.
 Cycle MemorySystem::serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near,
                                 u64 way) {
   const u32 bytes = count(request.sectors) * kSectorBytes;
@@ -365,14 +366,15 @@ Cycle MemorySystem::serve_reply(const Request& request, const Place& home, Cycle
   if (request.kind == RequestKind::Read) {
     Underway& other = underway(gpc, request.line);
     const u64 number = reads_sent_[gpc];
-    if (other.line == request.line && other.sectors == request.sectors &&
-        request.time < other.left + params_.merging_cycles && number < other.number + params_.merging_depth &&
-        other.reads < params_.merging_reads) {
+    if (other.line == request.line && other.sectors == request.sectors && request.time < other.until &&
+        number < other.number + params_.merging_depth && other.reads < params_.merging_reads) {
       ++other.reads;
       return reply_ports_[request.sm].book(other.ready, bytes);
     }
-    sent = serve_read(request, home, arrives, near) + params_.reply_latency + way;
-    other = {request.line, request.sectors, 1, reads_sent_[gpc]++, request.time, sent};
+    const Cycle done = serve_read(request, home, arrives, near);
+    sent = done + params_.reply_latency + way;
+    const Cycle until = request.time + params_.merging_cycles + done - arrives;
+    other = {request.line, request.sectors, 1, reads_sent_[gpc]++, until, sent};
   } else {
     sent = serve_write(request, home, arrives, near) + params_.reply_latency + way;
   }

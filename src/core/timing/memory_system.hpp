@@ -78,7 +78,7 @@ class MemorySystem {
     u8 sectors = 0;
     u32 reads = 0;   // that it answers
     u64 number = 0;  // how many the GPC had sent before
-    Cycle left = 0, ready = 0;
+    Cycle until = 0, ready = 0;
   };
   // A slice reads, and beside that writes: stores, atomics, and what comes from DRAM or the other partition.
   struct Slice {
