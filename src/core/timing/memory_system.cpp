@@ -9,15 +9,15 @@ namespace {
 
 u32 count(u8 mask) { return static_cast<u32>(__builtin_popcount(mask)); }
 
-constexpr u32 kUnderway = 1024;  // reads under way that a GPC can compare with
-constexpr u32 kOne = 256;        // units of work in a cycle
+constexpr u32 kOne = 256;  // units of work in a cycle
 // Bits of a page's number that decide its side: 0, 1 and 3 measured, as 2 and 4 that do not; the rest
 // assumed.
 constexpr u64 kSideBits = ~u64{0x14};
 
 }  // namespace
 
-MemorySystem::MemorySystem(const TimingParams& params) : params_(params), floorplan_(params) {
+MemorySystem::MemorySystem(const TimingParams& params)
+    : params_(params), floorplan_(params), coalescer_(params) {
   for (u32 i = 0; i < params.l2_partitions; ++i)
     partitions_.emplace_back(u64{params.l2_bytes} * params.l2_usable_percent / 100 / params.l2_partitions,
                              params.l2_ways, params.l2_partition_bits);
@@ -117,8 +117,7 @@ void MemorySystem::begin_launch() {
   store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
   last_write_ = 0;
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
-  underway_.assign(std::size_t{params_.gpcs} * kUnderway, Underway{});
-  reads_sent_.assign(params_.gpcs, 0);
+  coalescer_ = ReadCoalescer(params_);
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
   counts_ = MemoryCounts{};
 }
@@ -364,25 +363,15 @@ Cycle MemorySystem::serve_reply(const Request& request, const Place& home, Cycle
   counts_.reply_bytes += bytes;
   Cycle sent = 0;
   if (request.kind == RequestKind::Read) {
-    Underway& other = underway(gpc, request.line);
-    const u64 number = reads_sent_[gpc];
-    if (other.line == request.line && other.sectors == request.sectors && request.time < other.until &&
-        number < other.number + params_.merging_depth && other.reads < params_.merging_reads) {
-      ++other.reads;
-      return reply_ports_[request.sm].book(other.ready, bytes);
-    }
+    const Cycle ready = coalescer_.join(gpc, request);
+    if (ready != kNever) return reply_ports_[request.sm].book(ready, bytes);
     const Cycle done = serve_read(request, home, arrives, near);
     sent = done + params_.reply_latency + way;
-    const Cycle until = request.time + params_.merging_cycles + done - arrives;
-    other = {request.line, request.sectors, 1, reads_sent_[gpc]++, until, sent};
+    coalescer_.sent(gpc, request, done - arrives, sent);
   } else {
     sent = serve_write(request, home, arrives, near) + params_.reply_latency + way;
   }
   return std::max(gpc_ports_[gpc].book(sent, bytes), reply_ports_[request.sm].book(sent, bytes));
-}
-
-MemorySystem::Underway& MemorySystem::underway(u32 gpc, u64 line) {
-  return underway_[std::size_t{gpc} * kUnderway + mix(line) % kUnderway];
 }
 
 // Stores are on their way once they have left the SM, as long as not too many packets of it are: when the one

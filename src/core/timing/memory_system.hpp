@@ -8,6 +8,7 @@
 #include "timing/floorplan.hpp"
 #include "timing/l2_tags.hpp"
 #include "timing/params.hpp"
+#include "timing/read_coalescer.hpp"
 #include "timing/resource.hpp"
 #include "timing/timeline.hpp"
 #include "timing/traffic.hpp"
@@ -72,14 +73,6 @@ class MemorySystem {
   struct Place {
     u32 partition, slice, channel;
   };
-  // Reads that SMs of a GPC sent last: another's read of the same sectors can be answered with them.
-  struct Underway {
-    u64 line = ~u64{0};
-    u8 sectors = 0;
-    u32 reads = 0;   // that it answers
-    u64 number = 0;  // how many the GPC had sent before
-    Cycle until = 0, ready = 0;
-  };
   // A slice reads, and beside that writes: stores, atomics, and what comes from DRAM or the other partition.
   struct Slice {
     Calendar reads, writes;
@@ -104,7 +97,6 @@ class MemorySystem {
   Place place_of(u64 line) const;
   Cycle serve_read(const Request& request, const Place& home, Cycle at, u32 near);
   Cycle serve_reply(const Request& request, const Place& home, Cycle arrives, u32 gpc, u32 near, u64 way);
-  Underway& underway(u32 gpc, u64 line);
   Cycle write(const Request& request, const L2Tags::Line* line, u32 slice, Cycle at);
   u32 atomic_cost(const Request& request, u32 slice);
   Cycle serve_write(const Request& request, const Place& home, Cycle at, u32 near);
@@ -127,6 +119,7 @@ class MemorySystem {
 
   TimingParams params_;
   Floorplan floorplan_;
+  ReadCoalescer coalescer_;
   u32 dirty_limit_ = 0;  // dirty lines in a set before the oldest is written back
   std::vector<L2Tags> partitions_;
   std::vector<Slice> slices_;
@@ -137,9 +130,7 @@ class MemorySystem {
   std::vector<Calendar> gpc_ports_;
   std::vector<StoreWindow> store_windows_;  // by SM
   Cycle last_write_ = 0;
-  std::vector<u64> reads_sent_;     // by GPC
-  std::vector<Underway> underway_;  // by GPC and line, direct-mapped
-  std::vector<u8> distances_;       // by SM and slice, cycles each way
+  std::vector<u8> distances_;  // by SM and slice, cycles each way
   MemoryCounts counts_;
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served
   CodeHome code_;
