@@ -58,6 +58,7 @@ EXACT = (
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
 )
 _TEX = "lts__t_sectors_srcunit_tex"
+_L1_HIT_RATE = "l1tex__t_sector_hit_rate.pct"  # loads and stores
 _STALL = stall_ratio("*").split("*")
 
 
@@ -172,6 +173,8 @@ def _compare(measured: dict[str, float], modelled: dict[str, float]) -> list[tup
     of = "look-ups" if measured.get(f"{_TEX}_lookup_miss.sum") is not None else "sectors"
     want, have = _hit_rate(measured, of), _hit_rate(modelled, of)
     found.append(("L2 hit rate within 5 points", abs(want - have) <= 5))
+    if measured.get(_L1_HIT_RATE) is not None:
+        found.append(("L1 hit rate within 5 points", abs(measured[_L1_HIT_RATE] - modelled[_L1_HIT_RATE]) <= 5))
     return found
 
 
