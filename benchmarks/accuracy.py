@@ -174,7 +174,9 @@ def _compare(measured: dict[str, float], modelled: dict[str, float]) -> list[tup
     want, have = _hit_rate(measured, of), _hit_rate(modelled, of)
     found.append(("L2 hit rate within 5 points", abs(want - have) <= 5))
     if measured.get(_L1_HIT_RATE) is not None:
-        found.append(("L1 hit rate within 5 points", abs(measured[_L1_HIT_RATE] - modelled[_L1_HIT_RATE]) <= 5))
+        found.append(
+            ("L1 hit rate within 5 points", abs(measured[_L1_HIT_RATE] - modelled[_L1_HIT_RATE]) <= 5)
+        )
     return found
 
 

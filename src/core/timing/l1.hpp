@@ -14,10 +14,10 @@ struct L1Line {
   u64 tag = ~u64{0};
   u32 stamp = 0;
   u8 valid = 0;                    // sectors whose arrival time is known (`ready`, maybe ahead)
-  u8 written = 0;                  // sectors that stores went through
   u8 pending = 0;                  // sectors asked for, arrival not known yet
   u32 miss[kSectorsPerLine] = {};  // the miss that brings each pending sector
   Cycle ready = 0;                 // when the last of the valid sectors is there
+  Cycle stored_from = 0;           // when stores find the line that a store brought
 };
 
 class L1Cache {

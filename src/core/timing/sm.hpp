@@ -150,6 +150,7 @@ class TimedSm {
   void store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
+  bool store_hits(const LineShare& share, bool joins, Cycle at);
   bool join_store(const LineShare& share, u32 bytes, Cycle leaves);
   void hold_back(const Server& way_out);
   u32 new_miss(u32 line, u8 sectors);

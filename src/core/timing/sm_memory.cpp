@@ -11,6 +11,7 @@ constexpr Cycle kJoinCycles = 4;        // for how long another read can join th
 constexpr Cycle kJoinStoreCycles = 24;  // and a store an earlier one,
 constexpr u32 kJoinableSectors = 64;    // as long as the SM has not stored more since,
 constexpr u32 kJoiningLines = 4;        // and if it has no more lines: three join, eight do not
+constexpr Cycle kStoredCycles = 76;     // until stores find a line that a store brought: c50, c55, c61
 
 L1Op op_of(const Touch& touch, const TimedOp& op) {
   if (touch.local) return touch.write ? L1Op::LocalStore : L1Op::LocalLoad;
@@ -246,30 +247,34 @@ bool TimedSm::join_store(const LineShare& share, u32 bytes, Cycle leaves) {
   return false;
 }
 
+// Whether ncu counts a store as a hit: it goes with an earlier one, or its line is there, which a line that a
+// store brought is once L2 has answered. Local memory's sectors are valid as soon as they are written.
+bool TimedSm::store_hits(const LineShare& share, bool joins, Cycle at) {
+  L1Line* line = l1_.find(share.line);
+  const bool here = line != nullptr && at >= line->stored_from;
+  if (line == nullptr && (line = l1_.replace(share.line)) != nullptr) line->stored_from = at + kStoredCycles;
+  if (!touch_.local) return joins || here;
+  const bool valid = line != nullptr && (share.sectors & ~line->valid) == 0;
+  if (line != nullptr) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
+  return valid;
+}
+
 // Stores and reductions go through to L2; L1 keeps what it holds up to date.
 void TimedSm::store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at) {
   const RequestKind kind = op.reduces ? RequestKind::Reduce : RequestKind::Write;
-  const bool local = touch_.local;
   const u32 token = kStoreToken | static_cast<u32>(&warp - warps_.data());
   const u64 access_bytes = u64{touch_.width} * touch_.lanes;
   for (u32 i = 0; i < touch_.lines.count; ++i) {
     const LineShare& share = touch_.lines.lines[i];
     const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
-    L1Line* line = l1_.find(share.line);
     if (kind == RequestKind::Reduce) {
-      if (line != nullptr) line->valid &= static_cast<u8>(~share.sectors);
+      if (L1Line* line = l1_.find(share.line)) line->valid &= static_cast<u8>(~share.sectors);
     } else {
-      if (line == nullptr) line = l1_.replace(share.line);
-      if (line != nullptr) {
-        counts.sector_hits +=
-            static_cast<u32>(__builtin_popcount(share.sectors & (line->valid | line->written)));
-        line->written |= share.sectors;
-        if (local) line->valid |= static_cast<u8>(share.sectors & ~line->pending);
-      }
-      if (touch_.lines.count <= kJoiningLines &&
-          join_store(share, static_cast<u32>(access_bytes / touch_.lines.count),
-                     at + i + params_.l1_miss_latency))
-        continue;
+      const bool joins = touch_.lines.count <= kJoiningLines &&
+                         join_store(share, static_cast<u32>(access_bytes / touch_.lines.count),
+                                    at + i + params_.l1_miss_latency);
+      if (store_hits(share, joins, at)) counts.sector_hits += sectors;
+      if (joins) continue;
     }
     const u64 bytes = access_bytes / touch_.lines.count;
     const u64 cost = u64{sectors} * params_.store_sector_256 +
