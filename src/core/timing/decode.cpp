@@ -110,14 +110,14 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     op.kind = TimedKind::Constant;
     op.issue = IssueClass::Mio;
     op.latency = static_cast<u16>(params.constant_latency);
-  } else if (any_of(name, {"S2R", "S2UR", "B2R", "MATCH", "REDUX", "CREDUX", "R2UR"})) {
+  } else if (name == "R2UR") {
+    op.kind = TimedKind::Unit;
+    op.issue = IssueClass::Int;
+    op.latency = static_cast<u16>(params.uniform_latency);
+  } else if (any_of(name, {"S2R", "S2UR", "B2R", "MATCH", "REDUX", "CREDUX"})) {
     op.kind = TimedKind::Special;
-    if (name == "R2UR") op.latency = static_cast<u16>(params.uniform_latency);
-    op.issue = name == "R2UR" ? IssueClass::Int : IssueClass::Mio;
-    if (name == "R2UR")
-      op.kind = TimedKind::Unit;
-    else
-      op.latency = static_cast<u16>(name == "S2UR" ? params.uniform_special_latency : params.special_latency);
+    op.issue = IssueClass::Mio;
+    op.latency = static_cast<u16>(name == "S2UR" ? params.uniform_special_latency : params.special_latency);
     op.reads_special = any_of(name, {"S2R", "S2UR"});
   } else if (name == "SHFL") {
     op.kind = TimedKind::Shuffle;

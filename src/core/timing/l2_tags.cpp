@@ -5,9 +5,9 @@
 
 namespace warpath {
 
-L2Tags::L2Tags(u64 bytes, u32 ways, u32 granule_bits)
+L2Tags::L2Tags(u64 bytes, u32 ways, u32 page_bits)
     : ways_(ways),
-      granule_lines_bits_(granule_bits - 7),
+      page_lines_bits_(page_bits - 7),
       sets_(std::max<u64>(bytes / kLineBytes / ways, 1)),
       tags_(sets_ * ways, ~u64{0}),
       stamps_(sets_ * ways),
@@ -19,8 +19,8 @@ L2Tags::L2Tags(u64 bytes, u32 ways, u32 granule_bits)
 // Lines that follow each other in a partition go to sets that follow each other, so that an array fills all
 // evenly; each round through the sets starts at another one, so that strides do not meet in a few.
 std::size_t L2Tags::set_of(u64 line) const {
-  const u64 in_granule = line & ((u64{1} << granule_lines_bits_) - 1);
-  const u64 own = (line >> (granule_lines_bits_ + 1)) << granule_lines_bits_ | in_granule;
+  const u64 in_page = line & ((u64{1} << page_lines_bits_) - 1);
+  const u64 own = (line >> (page_lines_bits_ + 1)) << page_lines_bits_ | in_page;
   return (own + mix(own / sets_)) % sets_ * ways_;
 }
 

@@ -30,8 +30,8 @@ class L2Tags {
     u64 line = 0;
     u8 dirty = 0;
   };
-  // A partition holds every other granule of 2^granule_bits bytes.
-  L2Tags(u64 bytes, u32 ways, u32 granule_bits);
+  // A partition holds every other page of 2^page_bits bytes.
+  L2Tags(u64 bytes, u32 ways, u32 page_bits);
 
   Line* find(u64 line);
   // Makes room for `line`; `victim` receives what was there.
@@ -54,7 +54,7 @@ class L2Tags {
  private:
   std::size_t set_of(u64 line) const;
   u32 ways_;
-  u32 granule_lines_bits_;
+  u32 page_lines_bits_;
   u64 sets_;
   u32 clock_ = 0;
   // Apart from the lines, since a look-up goes through all ways of a set.

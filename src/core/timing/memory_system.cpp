@@ -27,11 +27,9 @@ MemorySystem::MemorySystem(const TimingParams& params)
 }
 
 MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params) : MemorySystem(params) {
-  launches_ = other.launches_;
   first_gpc_ = other.first_gpc_;
   code_ = other.code_;
   code_id_ = other.code_id_;
-  flushed_ = other.flushed_;
   empty_ = other.empty_;
   if (empty_) return;
   const TimingParams& own = other.params_;
@@ -53,7 +51,7 @@ void MemorySystem::flush() {
   for (L2Tags& tags : partitions_) tags.clear();
   code_id_ = 0;
   code_.warm.clear();
-  flushed_ = empty_ = true;
+  empty_ = true;
 }
 
 void MemorySystem::drop_copies() {
@@ -104,8 +102,7 @@ void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end
 
 void MemorySystem::end_launch(Cycle length) {
   base_ += length;
-  ++launches_;
-  flushed_ = empty_ = false;
+  empty_ = false;
 }
 
 void MemorySystem::begin_launch() {
@@ -128,8 +125,7 @@ MemorySystem::Place MemorySystem::place_of(u64 line) const {
   // on.
   const u32 page_bits = params_.l2_partition_bits - 7, granule_bits = params_.l2_granule_bits - 7;
   const u64 page = line >> page_bits;
-  const u64 side = params_.l2_partitions == 1 ? 0 : static_cast<u64>(__builtin_popcountll(page & kSideBits));
-  const u32 partition = static_cast<u32>(side % params_.l2_partitions);
+  const u32 partition = static_cast<u32>(__builtin_popcountll(page & kSideBits)) % params_.l2_partitions;
   const u64 in_page = line & ((u64{1} << page_bits) - 1);
   const u64 granule = (page / params_.l2_partitions << page_bits | in_page) >> granule_bits;
   const u32 per_partition = params_.l2_slices / params_.l2_partitions;

@@ -50,8 +50,6 @@ class MemorySystem {
   // Time starts again at 0: ports and queues are empty, contents stay.
   void begin_launch();
   void end_launch(Cycle length);
-  u64 launches() const { return launches_; }
-  bool flushed() const { return flushed_; }
 
   // Handles requests in the order given (time, SM, issue) and appends each one's reply to `replies[sm]`.
   // `timeline`, when there is one, is told what was done when.
@@ -135,11 +133,9 @@ class MemorySystem {
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served
   CodeHome code_;
   u64 code_id_ = 0;
-  u64 launches_ = 0;
   u32 first_gpc_ = 0;
-  bool flushed_ = true;  // nothing has run since the caches were emptied
-  bool empty_ = true;    // nor has anything been copied: L2 holds nothing
-  u64 base_ = 0;         // cycles of the launches before this one
+  bool empty_ = true;  // L2 holds nothing: nothing has run or been copied since it was emptied
+  u64 base_ = 0;       // cycles of the launches before this one
 };
 
 }  // namespace warpath

@@ -30,7 +30,6 @@ struct SmContext {
   u64 local_base = 0;   // where local memory stands in the address space of the caches
   u32 local_bytes = 0;  // per thread
   bool paired = false;  // CTAs for more than half of the SMs: both of a TPC are at work
-  bool cold = false;    // caches were flushed before the launch
   u64 l1_bytes = 0;     // what the carve-out leaves
   bool pack_lanes = false, spread_banks = false;  // what-if: every access as if it were well laid out
 };

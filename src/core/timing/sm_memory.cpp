@@ -248,7 +248,7 @@ bool TimedSm::join_store(const LineShare& share, u32 bytes, Cycle leaves) {
 }
 
 // Whether ncu counts a store as a hit: it goes with an earlier one, or its line is there, which a line that a
-// store brought is once L2 has answered. Local memory's sectors are valid as soon as they are written.
+// store brought is kStoredCycles later. Local memory's sectors are valid as soon as they are written.
 bool TimedSm::store_hits(const LineShare& share, bool joins, Cycle at) {
   L1Line* line = l1_.find(share.line);
   const bool here = line != nullptr && at >= line->stored_from;

@@ -83,7 +83,6 @@ void TimedGrid::set_up(u32 local_bytes, u64 l1_bytes, u64 code_id) {
   context_.local_bytes = local_bytes;
   context_.local_base = u64{1} << 56;  // beyond every address a program can form
   context_.l1_bytes = l1_bytes;
-  context_.cold = memory_.flushed();
   memory_.begin_launch();
   memory_.use_code(code_id, context_.code_lines);
 }

@@ -21,6 +21,12 @@ __device__ inline void sink(T value, T *where) {
   if (value == T(-123456789)) *where = value;
 }
 
+__device__ inline unsigned sm_id() {
+  unsigned id;
+  asm volatile("mov.u32 %0, %smid;" : "=r"(id));
+  return id;
+}
+
 // What each CTA measured, on average. At most 132 of them.
 inline double mean_cycles(const long long *device, int ctas) {
   long long cycles[132];

@@ -28,12 +28,6 @@ struct Lists {
   const int *source[2], *destination[2];
 };
 
-__device__ inline unsigned sm_id() {
-  unsigned id;
-  asm volatile("mov.u32 %0, %smid;" : "=r"(id));
-  return id;
-}
-
 // The least of some atomics in a row: the first may miss in L2 or in the TLBs.
 __device__ inline int least_cycles(int *word, int times) {
   int least = 1 << 30;

@@ -22,12 +22,6 @@ struct Actors {
   unsigned near, near2, far, far2;
 };
 
-__device__ inline unsigned sm_id() {
-  unsigned id;
-  asm volatile("mov.u32 %0, %smid;" : "=r"(id));
-  return id;
-}
-
 __device__ inline unsigned long long now() {
   unsigned long long time;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
@@ -189,6 +183,14 @@ __global__ void latencies(int *data, int *out) {
   }
 }
 
+// With a CTA on every SM, which no other shares.
+template <class... Parameters>
+void run_alone(void (*kernel)(Parameters...), Parameters... with) {
+  CK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kAlone));
+  kernel<<<kSms, 32, kAlone>>>(with...);
+  CK(cudaDeviceSynchronize());
+}
+
 Lines lines;
 Actors actors;
 int *data, *keep;
@@ -198,8 +200,7 @@ bool find_sides() {
   int *out;
   std::vector<int> cycles(kSms * kCandidates);
   CK(cudaMalloc(&out, cycles.size() * sizeof(int)));
-  CK(cudaFuncSetAttribute(latencies, cudaFuncAttributeMaxDynamicSharedMemorySize, kAlone));
-  latencies<<<kSms, 32, kAlone>>>(data, out);
+  run_alone(latencies, data, out);
   CK(cudaMemcpy(cycles.data(), out, cycles.size() * sizeof(int), cudaMemcpyDeviceToHost));
   CK(cudaFree(out));
   auto far_from = [&](int sm) {
@@ -228,40 +229,19 @@ bool find_sides() {
   return true;
 }
 
-template <int Delay>
-void run_pair() {
-  CK(cudaFuncSetAttribute(pair<Delay>, cudaFuncAttributeMaxDynamicSharedMemorySize, kAlone));
-  pair<Delay><<<kSms, 32, kAlone>>>(lines, data, keep);
-  CK(cudaDeviceSynchronize());
-}
-
-template <int Sms>
-void run_crowd() {
-  CK(cudaFuncSetAttribute(crowd<Sms>, cudaFuncAttributeMaxDynamicSharedMemorySize, kAlone));
-  crowd<Sms><<<kSms, 32, kAlone>>>(lines, data, keep);
-  CK(cudaDeviceSynchronize());
-}
-
-template <class Case>
-void run_looked() {
-  CK(cudaFuncSetAttribute(looked<Case>, cudaFuncAttributeMaxDynamicSharedMemorySize, kAlone));
-  looked<Case><<<kSms, 32, kAlone>>>(lines, actors, data, keep);
-  CK(cudaDeviceSynchronize());
-}
-
 template <int... Delays>
 void run_pairs() {
-  (run_pair<Delays>(), ...);
+  (run_alone(pair<Delays>, lines, data, keep), ...);
 }
 
 template <int... Counts>
 void run_crowds() {
-  (run_crowd<Counts>(), ...);
+  (run_alone(crowd<Counts>, lines, data, keep), ...);
 }
 
 template <class... Cases>
 void run_all_looked() {
-  (run_looked<Cases>(), ...);
+  (run_alone(looked<Cases>, lines, actors, data, keep), ...);
 }
 
 int main() {

@@ -129,7 +129,8 @@ class Executor:
         clock = self._started_clock()
         with kept(self._machine.memory):
             grid = self._grid(launch)
-            clock.put_back()
+            if not flush:
+                clock.put_back()
             timed = clock.start(grid, launch, flush)
             while timed.step(self._options.budget, self._options.threads) == "running":
                 pass
