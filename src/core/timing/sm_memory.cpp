@@ -11,7 +11,7 @@ constexpr Cycle kJoinCycles = 4;        // for how long another read can join th
 constexpr Cycle kJoinStoreCycles = 24;  // and a store an earlier one,
 constexpr u32 kJoinableSectors = 64;    // as long as the SM has not stored more since,
 constexpr u32 kJoiningLines = 4;        // and if it has no more lines: three join, eight do not
-constexpr Cycle kStoredCycles = 76;     // until stores find a line that a store brought: c50, c55, c61
+constexpr Cycle kStoredCycles = 76;     // until stores find a line that a store brought: c55, c61
 
 L1Op op_of(const Touch& touch, const TimedOp& op) {
   if (touch.local) return touch.write ? L1Op::LocalStore : L1Op::LocalLoad;
