@@ -109,7 +109,8 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
   } else if (name == "LDC" || name == "LDCU") {
     op.kind = TimedKind::Constant;
     op.issue = IssueClass::Mio;
-    op.latency = static_cast<u16>(params.constant_latency);
+    op.latency =
+        static_cast<u16>(indexes_constants(in) ? params.constant_latency : params.fixed_constant_latency);
   } else if (name == "R2UR") {
     op.kind = TimedKind::Unit;
     op.issue = IssueClass::Int;
@@ -130,6 +131,7 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
                     {"BRA", "BRX", "BRXU", "CALL", "RET", "BSYNC", "BREAK", "WARPSYNC", "YIELD", "JMP"})) {
     op.kind = TimedKind::Branch;
     op.far_jump = any_of(name, {"BRX", "BRXU", "CALL", "RET", "JMP"});
+    op.reconverges = name == "BSYNC";
   } else if (name == "EXIT") {
     op.kind = TimedKind::Exit;
   } else if (any_of(name, {"MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL"})) {

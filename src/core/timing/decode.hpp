@@ -42,6 +42,7 @@ struct TimedOp {
   bool reads_special = false;  // S2R, S2UR
   bool reduces = false;        // an atomic that returns nothing
   bool far_jump = false;       // calls, returns and jumps through a register
+  bool reconverges = false;    // BSYNC
   bool floating = false;       // an atomic on floating-point numbers
   bool merges = false;         // an atomic that counts lanes: those on one word are one
   bool bypass = false;         // not served by L1

@@ -255,6 +255,8 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
 void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   CtaStream* stream = resident_[warp.cta].stream;
   if (warp.warp == nullptr) {
+    warp.parts = (warp.script->flags & Step::kParts) != 0;
+    warp.deeper = (warp.script->flags & Step::kDeeper) != 0;
     if (op.touches) stream->warp(warp.id).read(warp.script->payload, touch_);
     return;
   }
@@ -262,6 +264,7 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   state.cta->clock = now;
   worker_->left = worker_->slice;
   worker_->access.mask = 0;
+  const u32 before = state.active;
   try {
     execute(state, context_.code, worker_->counts.data());
   } catch (Fault& fault) {
@@ -270,6 +273,11 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
     throw;
   }
   if (stream != nullptr) stream->warp(warp.id).add(warp.pc);
+  warp.parts = op.kind == TimedKind::Branch && state.active != 0 && state.active != before &&
+               (state.active & ~before) == 0;
+  warp.deeper = warp.parts && (before | state.exited) != kFullMask;
+  if (stream != nullptr && warp.parts)
+    stream->warp(warp.id).last().flags |= warp.deeper ? Step::kParts | Step::kDeeper : Step::kParts;
   if (!op.touches) return;
   if (timeline_ != nullptr && op.kind == TimedKind::Memory && worker_->access.mask != 0)
     timeline_->request(id_, warp.pc, now, worker_->access);
@@ -332,10 +340,8 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
     case Flow::Goes:
       break;
   }
-  if (!follows) {
-    const u32 redirect = op.far_jump ? params_.call_redirect : params_.branch_redirect;
-    warp.waits.add(Stall::BranchResolving, now + redirect);
-  }
+  if (op.kind == TimedKind::Branch)
+    warp.waits.add(Stall::BranchResolving, now + resolution(warp, op, follows));
   if (op.kind == TimedKind::Fence) {
     if (warp.acks != 0) {
       warp.blocked = Blocked::Fence;
@@ -345,6 +351,16 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   }
   if (sleeps != 0) warp.waits.add(Stall::Sleeping, now + sleeps * params_.sm_clock_khz / 1000000);
   ready_stage(warp, follows ? now : warp.waits.last, follows);
+}
+
+// Cycles until the warp knows where a branch leads. Lanes that part cost more than a jump; BSYNC costs where
+// the warp goes on behind it, not where it turns to lanes that are late.
+Cycle TimedSm::resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const {
+  if (op.reconverges) return follows ? params_.reconvergence : 0;
+  const u32 passed = warp.deeper ? params_.divergence_deeper : params_.divergence_passed;
+  if (follows) return warp.parts ? op.stall + passed : 0;
+  const u32 redirect = op.far_jump ? params_.call_redirect : params_.branch_redirect;
+  return redirect + (warp.parts ? params_.divergence_taken : 0);
 }
 
 // The next instruction's bytes.

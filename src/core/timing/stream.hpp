@@ -20,6 +20,8 @@ struct Step {
     kArrives = 2,  // one of those the meeting waits for
     kWaits = 4,    // goes on once all have arrived
     kMore = 8,     // no instruction: a second meeting of the step before
+    kParts = 16,   // a branch that only some of its lanes took,
+    kDeeper = 32,  // when other lanes were elsewhere already
   };
   u32 pc : 24;
   u32 flags : 8;

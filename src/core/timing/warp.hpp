@@ -63,6 +63,8 @@ struct TimedWarp {
   u8 slot = 0;
   Blocked blocked = Blocked::No;
   bool live = false;
+  bool parts = false;   // its last branch was taken by some of its lanes only,
+  bool deeper = false;  // when other lanes were elsewhere already
   bool scoreboard_long[kNoScoreboard + 1] = {};
   u16 scoreboard_open[kNoScoreboard + 1] = {};    // answers whose time is not known yet
   Cycle scoreboard_time[kNoScoreboard + 1] = {};  // when all known answers are there
