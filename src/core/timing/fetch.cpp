@@ -30,7 +30,7 @@ void InstructionCache::ask_for(u32 line, Cycle now, const CodeHome& home) {
     if (ready_[next] != kNever) continue;
     if (ahead == 0) ++requests_;
     // Who starts a stream waits for the others; once it runs, they share the lines.
-    const Cycle others = stream_free_ > now ? 0 : turn_;
+    const Cycle others = ahead == 0 && stream_free_ <= now ? turn_ : 0;
     const Cycle way = home.side[next] == side_ ? 0 : params_->l2_fabric_latency;
     const Cycle latency =
         home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way + others;
