@@ -22,7 +22,7 @@ constexpr Stall throttle_reason(IssueClass c) {
 // Whether `slot` goes before `than`: the younger CTA first, and of its warps the one that has waited longest.
 bool goes_before(const SubPartition& part, u32 slot, u32 than) {
   const u32 own = part.age[slot], other = part.age[than];
-  return own != other ? own > other : part.issued[slot] < part.issued[than];
+  return own != other ? own < other : part.issued[slot] < part.issued[than];
 }
 
 }  // namespace
