@@ -127,6 +127,7 @@ Cycle TimedSm::next() const {
 void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
   constant_port_.forget(from);
   data_stage_.forget(from);
+  for (SubPartition& part : parts_) part.data_port.forget(from);
   for (const Reply& reply : replies) take_reply(reply);
   replies.clear();
   for (Arrival& arrival : arrivals) start(std::move(arrival));

@@ -75,7 +75,8 @@ void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   const u32 latency = touch_.atomic ? params_.shared_atomic_latency : params_.shared_latency;
   // A sub-partition takes half a pass a cycle.
-  const Cycle data = part.data_port.take(start * 256, u64{cost} * params_.data_interval * 256) / 256;
+  const u32 passes = cost * params_.data_interval;
+  const Cycle data = std::max(part.data_port.book(start, passes), start + passes);
   answer(warp, op.write_sb, std::max(start + cost, data) - 1 + latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
 }
@@ -298,7 +299,13 @@ void TimedSm::hold_back(const Server& way_out) {
 void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
-  load.ready = std::max(data_stage_.book(load.ready, load.passes), load.ready + load.passes - 1);
+  const Cycle there = load.ready;
+  load.ready = std::max(data_stage_.book(there, load.passes), there + load.passes - 1);
+  if (load.group == kNoGroup) {  // what LDGSTS brings goes on to shared memory
+    const u32 cycles = load.passes * params_.data_interval;
+    const Cycle in = parts_[warp.part].data_port.book(there, cycles);
+    load.ready = std::max({load.ready, in, there + cycles - params_.data_interval});
+  }
   answer(warp, load.scoreboard, load.ready, true);
   if (load.group != kNoGroup) {
     CopyGroup& group = warp.copies[load.group - warp.copies_done];

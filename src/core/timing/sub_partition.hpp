@@ -46,7 +46,8 @@ struct SubPartition {
   std::array<Cycle, kServers> unit_free{};
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
-  Server mio_port, data_port;
+  Server mio_port;
+  Calendar data_port;        // into the registers, a pass of shared memory or L1 after another
   Server constants;          // indexed ones: one instruction after another
   Server special_registers;  // as are reads of these
   CreditQueue mio, lg;
