@@ -39,7 +39,7 @@ def test_lines_wait_for_banks_not_for_each_other() -> None:
     """32 lines: a word of one bank each, against a word of a bank of its own each."""
     bench = Bench()
     dense, one_bank, own_banks = (second_wait(bench, address(scale)) for scale in (4, 128, 132))
-    assert one_bank - dense == 31
+    assert one_bank - dense == 62
     assert own_banks - dense < 12
 
 

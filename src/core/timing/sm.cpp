@@ -19,10 +19,11 @@ constexpr Stall throttle_reason(IssueClass c) {
   }
 }
 
-// Whether `slot` goes before `than`: the younger CTA first, and of its warps the one that has waited longest.
-bool goes_before(const SubPartition& part, u32 slot, u32 than) {
+// Whether `slot` goes before `than`: the older or the younger CTA first, by generation, and of its warps the
+// one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than, bool youngest) {
   const u32 own = part.age[slot], other = part.age[than];
-  return own != other ? own < other : part.issued[slot] < part.issued[than];
+  return own != other ? (own > other) == youngest : part.issued[slot] < part.issued[than];
 }
 
 }  // namespace
@@ -169,7 +170,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (chosen == kMaxSlots || goes_before(part, slot, chosen)) chosen = slot;
+    if (chosen == kMaxSlots || goes_before(part, slot, chosen, params_.youngest_first != 0)) chosen = slot;
   }
   if (chosen == kMaxSlots) {
     part.next = later;
