@@ -94,6 +94,30 @@ def test_a_taken_branch_redirects_and_an_untaken_one_does_not() -> None:
     assert found == {"taken": bench.params["branch_redirect"] - 5, "passed": 0}
 
 
+def test_lanes_that_part_cost_more_than_a_jump_and_bsync_more_than_its_stall() -> None:
+    """An if of which all lanes, half of them and none take the jump round its inside."""
+    bench = Bench()
+
+    def resolving(first: int, at: int) -> int:
+        """Of warps whose lanes from `first` on jump: cycles before the instruction at `at`."""
+        lines = [
+            Line("S2R R4, SR_LANEID", writes=0),
+            Line(f"ISETP.GE.AND P0, PT, R4, {first:#x}, PT", stall=13, waits=(0,)),
+            Line("BSSY B0, 0x50"),
+            Line("@P0 BRA 0x50", stall=5),
+            Line("IADD3 R5, R4, 0x1, RZ", stall=5),
+            Line("BSYNC B0", stall=5),
+            Line("IADD3 R6, R4, 0x2, RZ"),
+            EXIT,
+        ]
+        bench.run(lines)
+        return bench.run(lines).stalls(at)["branch_resolving"]
+
+    own = bench.params["reconvergence"] - 5
+    assert [resolving(first, 6) for first in (0, 16, 32)] == [own] * 3
+    assert [resolving(first, 4) for first in (16, 32)] == [bench.params["divergence_passed"], 0]
+
+
 def test_a_missing_or_unknown_parameter_is_named() -> None:
     bench = Bench()
     from warpath import _core

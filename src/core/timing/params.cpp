@@ -28,6 +28,7 @@ constexpr std::array kFields = {
     FIELD(divergence_taken),
     FIELD(divergence_passed),
     FIELD(divergence_deeper),
+    FIELD(divergence_interval),
     FIELD(exit_resolve),
     FIELD(exit_drain),
     FIELD(pipe_ahead),

@@ -344,6 +344,7 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   }
   if (op.kind == TimedKind::Branch)
     warp.waits.add(Stall::BranchResolving, now + resolution(warp, op, follows));
+  if (op.kind == TimedKind::Branch && warp.parts) part_lanes(part, now);
   if (op.kind == TimedKind::Fence) {
     if (warp.acks != 0) {
       warp.blocked = Blocked::Fence;
@@ -353,6 +354,14 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   }
   if (sleeps != 0) warp.waits.add(Stall::Sleeping, now + sleeps * params_.sm_clock_khz / 1000000);
   ready_stage(warp, follows ? now : warp.waits.last, follows);
+}
+
+// The branch unit is busy with lanes that part for longer.
+void TimedSm::part_lanes(SubPartition& part, Cycle now) {
+  const u32 branch = static_cast<u32>(IssueClass::Branch);
+  u64& free = part.unit_free[params_.classes[branch].server];
+  free = std::max(free, now) + params_.divergence_interval;
+  part.hold_class(branch, now, free - std::min<Cycle>(free, params_.pipe_ahead));
 }
 
 // Cycles until the warp knows where a branch leads. Lanes that part cost more than a jump; BSYNC costs where

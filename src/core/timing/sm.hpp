@@ -134,6 +134,7 @@ class TimedSm {
   Flow flow(TimedWarp& warp, const TimedOp& op, Cycle at);
   bool release_groups(Resident& resident, Cycle at);
   Flow scripted_flow(TimedWarp& warp, Cycle at);
+  void part_lanes(SubPartition& part, Cycle now);
   Cycle resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const;
   void arrive(Resident& resident, u32 meeting, Cycle at);
   u64 sleep_ns(const TimedWarp& warp, u32 pc);

@@ -22,9 +22,9 @@ from warpath.errors import ToolError
 PROGRAMS = Path(__file__).parent
 TIMED = (
     "latency", "issue", "lsu", "icache", "front", "memory", "scatter", "gather", "constant", "order", "path", "tlb",
-    "fabric",
+    "fabric", "branch", "straight", "passes",
 )  # fmt: skip
-PROFILED = ("launch", "bandwidth", "atomics", "code", "merge", "start")
+PROFILED = ("launch", "bandwidth", "atomics", "code", "merge", "start", "stores")
 METRICS = (
     "gpu__time_duration.sum",
     "gpc__cycles_elapsed.max",
@@ -51,6 +51,12 @@ METRICS_OF: Mapping[str, tuple[str, ...]] = {
         "lts__t_sectors_srcunit_tex_lookup_hit.sum",
         "lts__t_sectors_srcunit_tex_lookup_miss.sum",
         "dram__bytes_read.sum",
+    ),
+    "stores": (
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+        "l1tex__t_sectors_pipe_lsu_mem_global_op_st_lookup_hit.sum",
+        "lts__t_requests_srcunit_tex_op_write.sum",
+        "lts__t_sectors_srcunit_tex_op_write.sum",
     ),
     "start": (
         *(f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio" for reason in STALLS),

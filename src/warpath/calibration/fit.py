@@ -22,6 +22,7 @@ FENCE_STEP = 16  # cycles
 _BEYOND = 32768  # lines that these probes spread over, far more than L1 holds
 WARPS_PER_PARTITION = 8  # of the probes with 32 warps
 OVERHEAD = 33  # cycles that the step-by-step chain adds to what it measures: two clock reads
+IF_ROUND, BREAK_STEP = 29, 45  # cycles by stall counts: a round that jumps over its if, less BSYNC; a step of a loop
 ISSUE_TO_UNIT = 7  # cycles from issue to the shared units: queue, port
 
 
@@ -200,9 +201,23 @@ def atomics(raw: Raw) -> dict[str, int]:
     }
 
 
+def branches(raw: Raw) -> dict[str, int]:
+    """What BSYNC takes, and lanes that part; of one warp, whose rounds take what their stall counts say beside it."""
+
+    def step(what: str) -> float:
+        """Cycles of one more time round an inner loop."""
+        return (raw.probe(what, 32) - raw.probe(what, 16)) / 16
+
+    return {
+        "reconvergence": round(raw.probe("if_warps1", 0) - IF_ROUND),
+        "divergence_taken": round(step("loop_left_warps1") - step("loop_warps1")),
+        "divergence_deeper": round(step("break_warps1") - BREAK_STEP),
+    }
+
+
 def fit(raw: Raw) -> dict[str, int]:
     """All parameters of the clock that the raw data decide; those of the launch path: `fit_launch`."""
     found: dict[str, int] = {}
-    for part in (issue, l1, constants, order, l2, dram, launch, atomics):
+    for part in (issue, branches, l1, constants, order, l2, dram, launch, atomics):
         found.update(part(raw))
     return found
