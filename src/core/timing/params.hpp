@@ -59,7 +59,8 @@ struct TimingParams {
       xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0,
       uniform_latency = 0, barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0,
       l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0, store_sector_256 = 0, store_partial_256 = 0,
-      store_buffer_cycles = 0, store_credits = 0;
+      store_line_256 = 0, store_hold_256 = 0, store_lines = 0, store_visible = 0, store_buffer_cycles = 0,
+      store_credits = 0;
   // between SMs and L2
   u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0,
       distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;

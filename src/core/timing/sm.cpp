@@ -40,7 +40,9 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, u32 turn)
       immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
       indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),
       l1_(context.l1_bytes, params_.l1_ways),
-      lsu_queue_(params_.lsu_credits) {
+      lsu_queue_(params_.lsu_credits),
+      store_queues_(params_.sub_partitions),
+      stores_(params_) {
   for (SubPartition& part : parts_) {
     part.mio = CreditQueue(params_.mio_credits);
     part.lg = CreditQueue(params_.lg_credits);
@@ -122,6 +124,8 @@ Cycle TimedSm::next() const {
   Cycle soonest = kNever;
   for (const SubPartition& part : parts_) soonest = std::min(soonest, part.next);
   for (const Request& request : requests_) soonest = std::min(soonest, request.time);
+  soonest = std::min(soonest, store_queues_.first());
+  if (!stores_.empty()) soonest = std::min(soonest, stores_.next() / 256);
   return soonest;
 }
 

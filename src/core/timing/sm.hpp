@@ -12,6 +12,7 @@
 #include "timing/decode.hpp"
 #include "timing/fetch.hpp"
 #include "timing/l1.hpp"
+#include "timing/store_buffer.hpp"
 #include "timing/stream.hpp"
 #include "timing/sub_partition.hpp"
 #include "timing/timeline.hpp"
@@ -66,8 +67,6 @@ class TimedSm {
   Cycle next() const;
   // Moves requests that leave the SM before `until` to `out`.
   void collect(Cycle until, std::vector<Request>& out);
-  bool idle() const { return residents_ == 0 && requests_.empty(); }
-  bool waits_for_memory() const { return !requests_.empty() || open_misses_ != 0 || open_acks_ != 0; }
 
   std::vector<Arrival> arrivals;
   std::vector<Departure> departures;
@@ -148,11 +147,18 @@ class TimedSm {
   void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
-  void store_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, Cycle at);
+  void queue_store(TimedWarp& warp, L1Counts& counts, Cycle at);
+  void take_stores(Cycle until);
+  void take_store(const PendingStore& store, u64 turn);
+  void acknowledge(TimedWarp& warp);
+  void reduce_lines(TimedWarp& warp, const TimedOp& op, Cycle at);
+  void let_go(u64 now_256);
+  void make_room(u64 now_256);
+  void schedule_stores();
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
-  bool store_hits(const LineShare& share, bool joins, Cycle at);
-  bool join_store(const LineShare& share, u32 bytes, Cycle leaves);
+  bool store_hits(const LineShare& share, Cycle at);
+  bool write_local(const LineShare& share);
   void hold_back(const Server& way_out);
   u32 new_miss(u32 line, u8 sectors);
   void wait_for(u32 miss, u32 load);
@@ -178,6 +184,8 @@ class TimedSm {
   ConstantCache immediate_constants_, indexed_constants_;
   L1Cache l1_;
   CreditQueue lsu_queue_;
+  StoreQueues store_queues_;
+  StoreBuffer stores_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
   Calendar constant_port_;  // to the level behind the constant caches
   Calendar data_stage_;     // L1's data, read once a load has all of it
@@ -187,7 +195,7 @@ class TimedSm {
   std::vector<u32> free_misses_;
   std::vector<Waiter> waiters_;
   i32 free_waiters_ = -1;
-  u32 open_misses_ = 0, open_acks_ = 0;
+  u32 open_misses_ = 0;
   std::vector<Request> requests_;
   Touch touch_;  // of the instruction that is issuing
 };

@@ -1,0 +1,137 @@
+// Between an SM's stores and the network: lines leave while no store comes in, or when there is no room for
+// more, and go together with later stores to the same lines until then.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "timing/coalesce.hpp"
+#include "timing/params.hpp"
+#include "timing/resource.hpp"
+
+namespace warpath {
+
+// A store that has not come to its turn.
+struct PendingStore {
+  Cycle at = 0;
+  u16 warp = 0;
+  bool local = false;
+  u32 bytes = 0;  // of each line
+  std::vector<LineShare> lines;
+};
+
+// Stores of the sub-partitions, which take turns.
+class StoreQueues {
+ public:
+  explicit StoreQueues(u32 parts) : queues_(parts) {}
+
+  void push(u32 part, PendingStore store) { queues_[part].push_back(std::move(store)); }
+
+  // When the first of them has come.
+  Cycle first() const {
+    Cycle soonest = kNever;
+    for (const auto& queue : queues_) soonest = queue.empty() ? soonest : std::min(soonest, queue.front().at);
+    return soonest;
+  }
+
+  // The next sub-partition's store among those that have come by `now`.
+  PendingStore pop(Cycle now) {
+    do {
+      turn_ = (turn_ + 1) % queues_.size();
+    } while (queues_[turn_].empty() || queues_[turn_].front().at > now);
+    PendingStore store = std::move(queues_[turn_].front());
+    queues_[turn_].pop_front();
+    return store;
+  }
+
+ private:
+  std::vector<std::deque<PendingStore>> queues_;
+  std::size_t turn_ = 0;
+};
+
+// Times in 256ths of a cycle.
+struct HeldLine {
+  LineShare share;
+  u32 bytes = 0;
+  u32 token = 0;  // of the request that it becomes
+  u64 ready = 0;  // when it can leave: some idle time after the store that touched it last
+  u64 gone = 0;   // until then others can join it
+  u64 sent = 0;   // when its last byte is out
+};
+
+class StoreBuffer {
+ public:
+  explicit StoreBuffer(const TimingParams& params)
+      : line_(params.store_line_256),
+        hold_(params.store_hold_256),
+        sector_(params.store_sector_256),
+        partial_(params.store_partial_256),
+        most_(params.store_lines) {}
+
+  u64 free() const { return free_; }
+
+  // It comes in from `now` on. Lines that are held wait for as long.
+  void take(u64 now, u32 lines) {
+    const u64 busy = lines > 1 ? u64{lines} * line_ : 256;
+    free_ = now + busy;
+    for (HeldLine& held : held_) held.ready += busy;
+  }
+
+  // A line of the store whose turn it is, its `number`th. Whether it goes with one that is held.
+  bool join(const LineShare& share, u32 bytes, u32 number) {
+    const auto held = std::find_if(held_.begin(), held_.end(),
+                                   [&](const HeldLine& line) { return line.share.line == share.line; });
+    if (held == held_.end()) return false;
+    held->share.sectors |= share.sectors;
+    held->bytes += bytes;
+    held->ready = free_ + hold_ + u64{number} * 256;
+    return true;
+  }
+
+  void add(const LineShare& share, u32 bytes, u32 number, u32 token) {
+    held_.push_back({share, bytes, token, free_ + hold_ + u64{number} * 256});
+  }
+
+  bool full() const { return held_.size() == most_; }
+  // The first line makes room for another, as soon as the port takes it.
+  void make_room(u64 now) { held_.front().ready = std::min(held_.front().ready, now); }
+  void wait_until(u64 time) { free_ = std::max(free_, time); }
+
+  // Lines leave one after another through a port that is free at `port`; a few wait in front of it and cannot
+  // be joined.
+  void schedule(u64 port) {
+    for (HeldLine& line : held_) {
+      const u64 start = std::max(port, line.ready);
+      line.gone = std::max(line.ready, start - std::min(start, kQueue));
+      line.sent = port = start + cost(line);
+    }
+  }
+
+  // Gives `out` the lines that nothing can join any more at `now`; those are the first ones.
+  template <typename Out>
+  void settle(u64 now, Out out) {
+    std::size_t count = 0;
+    for (; count < held_.size() && held_[count].gone <= now; ++count) out(held_[count]);
+    held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  bool empty() const { return held_.empty(); }
+  // When the first of its lines has to be settled.
+  u64 next() const { return held_.front().gone; }
+
+ private:
+  static constexpr u64 kQueue = 8 * 256;  // about four lines
+
+  u64 cost(const HeldLine& line) const {
+    const u32 sectors = static_cast<u32>(__builtin_popcount(line.share.sectors));
+    return u64{sectors} * sector_ + (line.bytes < sectors * kSectorBytes ? partial_ : 0);
+  }
+
+  u32 line_, hold_, sector_, partial_, most_;
+  u64 free_ = 0;
+  std::vector<HeldLine> held_;  // in the order in which they leave
+};
+
+}  // namespace warpath
