@@ -107,6 +107,8 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const bool goes_out = touch_.write || touch_.atomic;
   const u32 cost = std::max(goes_out ? lines.count : wavefronts, touch_.width * u32(kLanes) / kLineBytes) *
                    params_.lsu_interval;
+  // What comes behind stores waits for them.
+  if (!goes_out) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, stores_.done_with(store_queues_.lines()));
   const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
   if (op.reduces) {

@@ -27,7 +27,11 @@ class StoreQueues {
  public:
   explicit StoreQueues(u32 parts) : queues_(parts) {}
 
-  void push(u32 part, PendingStore store) { queues_[part].push_back(std::move(store)); }
+  void push(u32 part, PendingStore store) {
+    lines_ += static_cast<u32>(store.lines.size());
+    queues_[part].push_back(std::move(store));
+  }
+  u32 lines() const { return lines_; }  // of all of them
 
   // When the first of them has come.
   Cycle first() const {
@@ -43,12 +47,14 @@ class StoreQueues {
     } while (queues_[turn_].empty() || queues_[turn_].front().at > now);
     PendingStore store = std::move(queues_[turn_].front());
     queues_[turn_].pop_front();
+    lines_ -= static_cast<u32>(store.lines.size());
     return store;
   }
 
  private:
   std::vector<std::deque<PendingStore>> queues_;
   std::size_t turn_ = 0;
+  u32 lines_ = 0;
 };
 
 // Times in 256ths of a cycle.
@@ -71,6 +77,8 @@ class StoreBuffer {
         most_(params.store_lines) {}
 
   u64 free() const { return free_; }
+  // When `lines` more, which wait, will have come in.
+  u64 done_with(u32 lines) const { return free_ + u64{lines} * line_; }
 
   // It comes in from `now` on. Lines that are held wait for as long.
   void take(u64 now, u32 lines) {
