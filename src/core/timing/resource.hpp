@@ -27,7 +27,7 @@ struct Server {
 class Calendar {
  public:
   static constexpr u32 kSpanBits = 5;  // 32 cycles
-  static constexpr u32 kSpans = 256;
+  static constexpr u32 kSpans = 128;
 
   explicit Calendar(u32 per_cycle = 1) : per_span_(std::max(per_cycle, 1u) << kSpanBits), used_(kSpans, 0) {}
 
