@@ -51,6 +51,8 @@ struct Departure {
   std::unique_ptr<Cta> cta;
 };
 
+inline constexpr u32 kStoreToken = 1u << 31;  // of a request of a store; the rest of the token is the warp
+
 class TimedSm {
  public:
   // `turn`: how many SMs got their first CTA before this one.
