@@ -67,6 +67,26 @@ def test_lines_of_one_request_come_one_in_two_cycles() -> None:
     assert second(7) - second(2) == 62
 
 
+def test_stores_to_a_line_go_together_while_it_waits() -> None:
+    """Two stores of a warp: next to each other one write to L2, a hundred cycles apart two; both times a hit."""
+    bench = Bench()
+    store = Line("STG.E [R2.64], R0", stall=4)
+    pause = [Line("NOP", stall=11)] * 9
+    together = bench.run([*address(2), store, store, EXIT])
+    apart = bench.run([*address(2), store, *pause, store, EXIT])
+    assert (together.memory["write_requests"], apart.memory["write_requests"]) == (1, 2)
+    hits = [run.result["l1"]["global_st"]["hits"] for run in (together, apart)]
+    assert hits == [4, 4]
+
+
+def test_a_store_of_more_lines_than_the_buffer_holds_is_not_joined() -> None:
+    """28 lines: of 32 in a row the first are gone when the same lines come again."""
+    bench = Bench()
+    store = Line("STG.E [R2.64], R0", stall=4)
+    run = bench.run([*address(7), store, store, EXIT])
+    assert run.memory["write_requests"] == 64
+
+
 def test_stores_stay_in_l2_and_complete_before_the_warp_is_gone() -> None:
     bench = Bench()
     lines = [*address(2), Line("STG.E [R2.64], R0"), EXIT]
