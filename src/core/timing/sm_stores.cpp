@@ -108,11 +108,9 @@ void TimedSm::reduce_lines(TimedWarp& warp, const TimedOp& op, Cycle at) {
   let_go(kNever);
   for (u32 i = 0; i < touch_.lines.count; ++i) {
     const LineShare& share = touch_.lines.lines[i];
-    const u32 sectors = static_cast<u32>(__builtin_popcount(share.sectors));
     if (L1Line* line = l1_.find(share.line)) line->valid &= static_cast<u8>(~share.sectors);
-    const u64 cost = u64{sectors} * params_.store_sector_256 +
-                     (bytes < u64{sectors} * kSectorBytes ? params_.store_partial_256 : 0);
-    const Cycle out = store_port_.take((at + i + params_.l1_miss_latency) * 256, cost) / 256;
+    const Cycle out =
+        store_port_.take((at + i + params_.l1_miss_latency) * 256, stores_.cost(share.sectors, bytes)) / 256;
     send(out, share, RequestKind::Reduce, kStoreToken | static_cast<u32>(&warp - warps_.data()), op.floating);
     requests_.back().bytes = static_cast<u8>(std::min<u64>(bytes, kLineBytes));
     warp.ack_time = std::max(warp.ack_time, at + i + params_.l1_miss_latency);

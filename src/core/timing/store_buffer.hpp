@@ -76,6 +76,12 @@ class StoreBuffer {
         partial_(params.store_partial_256),
         most_(params.store_lines) {}
 
+  // How long the way out is taken by `bytes` of a line.
+  u64 cost(u8 mask, u64 bytes) const {
+    const u32 sectors = static_cast<u32>(__builtin_popcount(mask));
+    return u64{sectors} * sector_ + (bytes < u64{sectors} * kSectorBytes ? partial_ : 0);
+  }
+
   u64 free() const { return free_; }
   // When `lines` more, which wait, will have come in.
   u64 done_with(u32 lines) const { return free_ + u64{lines} * line_; }
@@ -113,7 +119,7 @@ class StoreBuffer {
     for (HeldLine& line : held_) {
       const u64 start = std::max(port, line.ready);
       line.gone = std::max(line.ready, start - std::min(start, kQueue));
-      line.sent = port = start + cost(line);
+      line.sent = port = start + cost(line.share.sectors, line.bytes);
     }
   }
 
@@ -131,11 +137,6 @@ class StoreBuffer {
 
  private:
   static constexpr u64 kQueue = 8 * 256;  // about four lines
-
-  u64 cost(const HeldLine& line) const {
-    const u32 sectors = static_cast<u32>(__builtin_popcount(line.share.sectors));
-    return u64{sectors} * sector_ + (line.bytes < sectors * kSectorBytes ? partial_ : 0);
-  }
 
   u32 line_, hold_, sector_, partial_, most_;
   u64 free_ = 0;

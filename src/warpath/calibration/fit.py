@@ -22,10 +22,8 @@ FENCE_STEP = 16  # cycles
 _BEYOND = 32768  # lines that these probes spread over, far more than L1 holds
 WARPS_PER_PARTITION = 8  # of the probes with 32 warps
 OVERHEAD = 33  # cycles that the step-by-step chain adds to what it measures: two clock reads
-IF_ROUND, BREAK_STEP = (
-    29,
-    45,
-)  # cycles by stall counts: a round that jumps over its if, less BSYNC; a step of a loop
+IF_ROUND = 29  # cycles by stall counts of a round that jumps over its if, less BSYNC
+BREAK_STEP = 45  # and of a step of a loop with a break
 ISSUE_TO_UNIT = 7  # cycles from issue to the shared units: queue, port
 
 
