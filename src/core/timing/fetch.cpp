@@ -4,9 +4,8 @@
 
 namespace warpath {
 
-InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 turn, u32 interval, u32 side)
+InstructionCache::InstructionCache(const TimingParams& params, u32 lines, u32 interval, u32 side)
     : params_(&params),
-      turn_(turn),
       interval_(interval),
       side_(side),
       ready_(lines + 1, kNever),
@@ -29,11 +28,8 @@ void InstructionCache::ask_for(u32 line, Cycle now, const CodeHome& home) {
     if (next + 1 >= ready_.size()) return;
     if (ready_[next] != kNever) continue;
     if (ahead == 0) ++requests_;
-    // Who starts a stream waits for the others; once it runs, they share the lines.
-    const Cycle others = ahead == 0 && stream_free_ <= now ? turn_ : 0;
     const Cycle way = home.side[next] == side_ ? 0 : params_->l2_fabric_latency;
-    const Cycle latency =
-        home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way + others;
+    const Cycle latency = home.warm[next] != 0 ? params_->l2i_latency : params_->dram_i_latency + way;
     ready_[next] = std::max(now + latency, stream_free_);
     stream_free_ = ready_[next] + interval_;
     insert(next);

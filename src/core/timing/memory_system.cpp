@@ -30,6 +30,7 @@ MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params
   first_gpc_ = other.first_gpc_;
   code_ = other.code_;
   code_id_ = other.code_id_;
+  known_banks_ = other.known_banks_;
   empty_ = other.empty_;
   if (empty_) return;
   const TimingParams& own = other.params_;
@@ -51,6 +52,7 @@ void MemorySystem::flush() {
   for (L2Tags& tags : partitions_) tags.clear();
   code_id_ = 0;
   code_.warm.clear();
+  known_banks_.clear();
   empty_ = true;
 }
 
@@ -99,6 +101,18 @@ void MemorySystem::use_code(u64 va, u32 lines) {
 }
 
 void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end(), u8{1}); }
+
+void MemorySystem::use_constants(const std::vector<std::pair<u64, u64>>& banks) {
+  constexpr u64 kBlockBytes = u64{kConstLinesPerBlock} << kConstLineBits;
+  for (std::size_t i = 0; i < banks.size(); ++i) {
+    const auto& [address, size] = banks[i];
+    ConstantHome::Bank& bank = constants_.banks[i];
+    bank.warm = !known_banks_.insert(address).second;
+    bank.side.resize((size + kBlockBytes - 1) / kBlockBytes);
+    for (std::size_t block = 0; block < bank.side.size(); ++block)
+      bank.side[block] = static_cast<u8>(place_of((address + block * kBlockBytes) / kLineBytes).partition);
+  }
+}
 
 void MemorySystem::end_launch(Cycle length) {
   base_ += length;

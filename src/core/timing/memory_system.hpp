@@ -1,9 +1,12 @@
 // Everything behind the SMs that a model GPU keeps between launches: crossbar, L2 with its dirty lines, DRAM.
 #pragma once
 
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "timing/constants.hpp"
 #include "timing/fetch.hpp"
 #include "timing/floorplan.hpp"
 #include "timing/l2_tags.hpp"
@@ -64,6 +67,9 @@ class MemorySystem {
   // The program at `va` runs. Another one, or the same after a flush, is not near the SMs.
   void use_code(u64 va, u32 lines);
   void code_is_warm();
+  const ConstantHome& constants() const { return constants_; }
+  // The launch reads constants from `banks` (address, size). What an earlier one read is in L2.
+  void use_constants(const std::vector<std::pair<u64, u64>>& banks);
   // No request before `now` will come any more.
   void forget(Cycle now);
 
@@ -132,6 +138,8 @@ class MemorySystem {
   MemoryCounts counts_;
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served
   CodeHome code_;
+  ConstantHome constants_;
+  std::set<u64> known_banks_;  // addresses of those that launches since the last flush read
   u64 code_id_ = 0;
   u32 first_gpc_ = 0;
   bool empty_ = true;  // L2 holds nothing: nothing has run or been copied since it was emptied

@@ -28,17 +28,20 @@ bool goes_before(const SubPartition& part, u32 slot, u32 than, bool youngest) {
 
 }  // namespace
 
-TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, u32 turn)
+TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, GpcShare share)
     : context_(context),
       params_(*context.params),
       id_(id),
       parts_(params_.sub_partitions),
       warps_(params_.max_warps),
-      instructions_(params_, context.code_lines, turn * params_.same_line_256 / 256,
+      instructions_(params_, context.code_lines,
                     context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval, side),
-      constant_blocks_(turn * params_.same_line_256 / 256),
-      immediate_constants_(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0),
-      indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency),
+      constant_blocks_(params_, *context.constants, side),
+      constant_port_(params_, share),
+      immediate_constants_(params_.sub_partitions,
+                           ConstantCache(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0, 0)),
+      indexed_constants_(params_.imc_lines, params_.idc_ways, params_.idc_latency, params_.idc_miss_latency,
+                         params_.idc_interval),
       l1_(context.l1_bytes, params_.l1_ways),
       lsu_queue_(params_.lsu_credits),
       store_queues_(params_.sub_partitions),
@@ -126,6 +129,7 @@ Cycle TimedSm::next() const {
   for (const Request& request : requests_) soonest = std::min(soonest, request.time);
   soonest = std::min(soonest, store_queues_.first());
   if (!stores_.empty()) soonest = std::min(soonest, stores_.next() / 256);
+  if (!constants_.empty()) soonest = std::min(soonest, constants_.back().at);
   return soonest;
 }
 
@@ -141,7 +145,12 @@ void TimedSm::run(std::vector<Reply>& replies, Cycle from, Cycle until) {
   while (true) {
     Cycle now = kNever;
     for (const SubPartition& part : parts_) now = std::min(now, part.next);
-    if (now >= until) return;
+    const Cycle constant = constants_.empty() ? kNever : constants_.back().at;
+    if (std::min(now, constant) >= until) return;
+    if (constant <= now) {
+      take_constant();
+      continue;
+    }
     for (SubPartition& part : parts_) {
       if (part.next == now) step(part, now);
     }
@@ -346,7 +355,7 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
     case Flow::Goes:
       break;
   }
-  if (op.kind == TimedKind::Branch)
+  if (op.kind == TimedKind::Branch || !follows)
     warp.waits.add(Stall::BranchResolving, now + resolution(warp, op, follows));
   if (op.kind == TimedKind::Branch && warp.parts) part_lanes(part, now);
   if (op.kind == TimedKind::Fence) {
@@ -413,8 +422,8 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
-    warp.waits.add(Stall::ImcMiss, immediate_constants_.access(op.const_line, warp.waits.last,
-                                                               constant_blocks_, constant_port_, 0));
+    warp.waits.add(Stall::ImcMiss, immediate_constants_[warp.part].access(op.const_line, warp.waits.last,
+                                                                          constant_blocks_, constant_port_));
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);

@@ -8,6 +8,7 @@
 
 #include "exec/run.hpp"
 #include "sm/cta.hpp"
+#include "timing/constants.hpp"
 #include "timing/counters.hpp"
 #include "timing/decode.hpp"
 #include "timing/fetch.hpp"
@@ -27,6 +28,7 @@ struct SmContext {
   const Instr* code = nullptr;
   const TimedOp* ops = nullptr;
   const CodeHome* home = nullptr;
+  const ConstantHome* constants = nullptr;
   u32 code_lines = 0;
   u64 local_base = 0;   // where local memory stands in the address space of the caches
   u32 local_bytes = 0;  // per thread
@@ -55,8 +57,8 @@ inline constexpr u32 kStoreToken = 1u << 31;  // of a request of a store; the re
 
 class TimedSm {
  public:
-  // `turn`: how many SMs got their first CTA before this one.
-  TimedSm(const SmContext& context, u32 id, u32 side, u32 turn);
+  // `side`: the L2 partition that is near.
+  TimedSm(const SmContext& context, u32 id, u32 side, GpcShare share);
 
   // Who runs it from now on: a host thread's worker (null while replaying) and counters, and who is told what
   // happens, or null.
@@ -143,7 +145,9 @@ class TimedSm {
   // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue
   Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
   void answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long);
-  void indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
+  void load_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
+  void take_constant();
+  void go_on(TimedWarp& warp, Cycle answered);
   void special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
   void memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
@@ -183,13 +187,15 @@ class TimedSm {
   u32 next_age_ = 0;
   InstructionCache instructions_;
   ConstantBlocks constant_blocks_;
-  ConstantCache immediate_constants_, indexed_constants_;
+  ConstantPort constant_port_;
+  std::vector<ConstantCache> immediate_constants_;  // by sub-partition
+  ConstantCache indexed_constants_;
+  std::vector<PendingConstant> constants_;  // the one that comes next is the last
   L1Cache l1_;
   CreditQueue lsu_queue_;
   StoreQueues store_queues_;
   StoreBuffer stores_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
-  Calendar constant_port_;  // to the level behind the constant caches
   Calendar data_stage_;     // L1's data, read once a load has all of it
   std::vector<Load> loads_;
   std::vector<u32> free_loads_;

@@ -254,10 +254,7 @@ void TimedSm::finish_load(Load& load) {
     group.ready = std::max(group.ready, load.ready);
     retire_copies(warp);
   }
-  if (warp.blocked == Blocked::Scoreboard) return scoreboard_stage(warp);
-  if (warp.blocked != Blocked::Draining) return;
-  warp.ack_time = std::max(warp.ack_time, load.ready);
-  if (!owed(warp)) end_warp(warp);
+  go_on(warp, load.ready);
 }
 
 void TimedSm::take_reply(const Reply& reply) {

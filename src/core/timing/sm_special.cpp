@@ -5,41 +5,67 @@
 
 namespace warpath {
 
-// LDC at an index: a word after another. The unit is held until the last line that is not there has been
-// asked for.
-void TimedSm::indexed_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
-  const bool some = touch_.where == Touch::Where::Constant;
-  const u32 passes = some ? touch_.lines.count : 1;
-  const u32 cost = passes * params_.misc_interval;
-  const Cycle start = std::max(enqueue(part, op, part.constants, cost, now),
-                               misc_unit_.take(now * 256, u64{cost} * 256) / 256 - cost);
-  const u32 interval = context_.paired ? params_.idc_shared_interval : params_.idc_interval;
-  Cycle at = start, last = start;
-  for (u32 i = 0; some && i < passes; ++i) {
-    if (i != 0) at += params_.constant_pass_latency;
-    const Cycle there = indexed_constants_.access(static_cast<u16>(touch_.lines.lines[i].line), at,
-                                                  constant_blocks_, constant_port_, interval);
-    last = std::max(last, there);
+// An LDC goes to its cache when its turn comes, behind what others asked for before.
+void TimedSm::load_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
+  PendingConstant load{.latency = op.latency,
+                       .warp = static_cast<u16>(&warp - warps_.data()),
+                       .scoreboard = op.write_sb};
+  if (op.touches && touch_.where == Touch::Where::Constant) {
+    load.count = static_cast<u8>(touch_.lines.count);
+    for (u32 i = 0; i < load.count; ++i) load.lines[i] = static_cast<u16>(touch_.lines.lines[i].line);
+  } else if (op.const_line != kNoLine) {
+    load.count = 1;
+    load.lines[0] = op.const_line;
   }
-  if (last > at + params_.idc_miss_latency)
-    part.constants.free_256 = std::max(part.constants.free_256, (last - params_.idc_miss_latency) * 256);
-  answer(warp, op.write_sb, last + op.latency, false);
-  answer(warp, op.read_sb, start + params_.source_release, false);
+  if (op.touches) {
+    const u32 cost = std::max<u32>(load.count, 1) * params_.misc_interval;
+    load.at = std::max(enqueue(part, op, part.constants, cost, now),
+                       misc_unit_.take(now * 256, u64{cost} * 256) / 256 - cost);
+  } else {
+    load.at = enqueue(part, op, misc_unit_, params_.misc_interval, now);
+  }
+  ++warp.scoreboard_open[op.write_sb];
+  answer(warp, op.read_sb, load.at + params_.source_release, false);
+  const auto place = std::lower_bound(constants_.begin(), constants_.end(), load.at,
+                                      [](const PendingConstant& other, Cycle at) { return other.at > at; });
+  constants_.insert(place, load);
+}
+
+// A word after another. The unit is held until the last line that is not there has been asked for.
+void TimedSm::take_constant() {
+  const PendingConstant load = constants_.back();
+  constants_.pop_back();
+  TimedWarp& warp = warps_[load.warp];
+  SubPartition& part = parts_[warp.part];
+  Cycle at = std::max(load.at, part.constants_held), last = at;
+  for (u32 i = 0; i < load.count; ++i) {
+    if (i != 0) at += params_.constant_pass_latency;
+    last = std::max(last, indexed_constants_.access(load.lines[i], at, constant_blocks_, constant_port_));
+  }
+  part.constants_held = std::max(part.constants_held, indexed_constants_.asked());
+  part.constants.free_256 = std::max(part.constants.free_256, part.constants_held * 256);
+  --warp.scoreboard_open[load.scoreboard];
+  answer(warp, load.scoreboard, last + load.latency, false);
+  go_on(warp, last + load.latency);
+}
+
+// Something that the warp may have waited for is known to be there at `answered`.
+void TimedSm::go_on(TimedWarp& warp, Cycle answered) {
+  // The slot stays taken until the answer is there, also of one that nobody waits for.
+  warp.ack_time = std::max(warp.ack_time, answered);
+  if (warp.blocked == Blocked::Scoreboard) return scoreboard_stage(warp);
+  if (warp.blocked == Blocked::Draining && !owed(warp)) end_warp(warp);
 }
 
 void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
-  if (op.kind == TimedKind::Constant && op.touches) return indexed_constant(part, warp, op, now);
+  if (op.kind == TimedKind::Constant) return load_constant(part, warp, op, now);
   const Cycle start = op.kind == TimedKind::Shuffle ? enqueue(part, op, lsu_unit_, params_.lsu_interval, now)
                       : op.reads_special
                           ? enqueue(part, op, part.special_registers, params_.special_interval, now)
                           : enqueue(part, op, misc_unit_, params_.misc_interval, now);
-  Cycle from = start;
-  if (op.kind == TimedKind::Constant && op.const_line != kNoLine)
-    from = indexed_constants_.access(op.const_line, start, constant_blocks_, constant_port_, 0);
-  answer(warp, op.write_sb, from + op.latency, false);
+  answer(warp, op.write_sb, start + op.latency, false);
   answer(warp, op.read_sb, start + params_.source_release, false);
-  // The slot stays taken until the answer is there, also of one that nobody waits for.
-  warp.ack_time = std::max(warp.ack_time, from + op.latency);
+  warp.ack_time = std::max(warp.ack_time, start + op.latency);
 }
 
 // LDGDEPBAR: its scoreboard counts the copies that came before as one.

@@ -96,6 +96,7 @@ struct Stream {
   bool cut = false;                            // recording stopped before the last of `ctas` ended
   u32 blocks_per_sm = 0, local_bytes = 0;
   u64 l1_bytes = 0, code_id = 0;
+  std::vector<std::pair<u64, u64>> banks;  // of constants: address, size
 
   u64 steps() const;
   bool has_meetings() const;

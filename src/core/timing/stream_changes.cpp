@@ -17,6 +17,7 @@ std::shared_ptr<Stream> frame(const Stream& stream) {
   out->local_bytes = stream.local_bytes;
   out->l1_bytes = stream.l1_bytes;
   out->code_id = stream.code_id;
+  out->banks = stream.banks;
   return out;
 }
 

@@ -49,6 +49,7 @@ struct SubPartition {
   Server mio_port;
   Calendar data_port;        // into the registers, a pass of shared memory or L1 after another
   Server constants;          // indexed ones: one instruction after another
+  Cycle constants_held = 0;  // by one whose lines are not all asked for yet
   Server special_registers;  // as are reads of these
   CreditQueue mio, lg;
   Cycle mio_head = 0;  // when the last one left its queue, which it does in order

@@ -69,19 +69,21 @@ _EFFECTS = (
         "cold instruction and constant fetch",
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
-            "same_line_256", "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "idc_shared_interval",
+            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_l2_latency",
+            "constant_dram_latency",
         ),
     ),
     Effect(
         "fixed_latency",
         "fixed latencies",
         _zero(
-            "branch_redirect", "call_redirect", "exit_resolve", "barrier_latency", "barrier_interval", "membar_latency",
+            "branch_redirect", "call_redirect", "reconvergence", "divergence_taken", "divergence_passed",
+            "divergence_deeper", "divergence_interval", "exit_resolve", "barrier_latency", "barrier_interval", "membar_latency",
             "constant_pass_latency",
         )
         | _one(
             "special_latency", "uniform_special_latency",
-            "constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
+            "constant_latency", "fixed_constant_latency", "shuffle_latency", "shared_latency", "shared_atomic_latency",
             "xu_latency", "tensor_latency", "fp64_latency", "uniform_latency", "source_release", "mio_latency",
         ),
         ("stalls",),
@@ -100,7 +102,8 @@ _EFFECTS = (
         "L1, LSU and MIO limits",
         _zero(
             "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "data_interval",
-            "lsu_interval", "store_sector_256", "store_partial_256", "miss_interval_256",
+            "lsu_interval", "store_sector_256", "store_partial_256", "store_line_256",
+            "store_hold_256", "miss_interval_256",
         )
         | {"mio_credits": _QUEUE, "lg_credits": _QUEUE, "lsu_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
     ),

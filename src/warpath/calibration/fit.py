@@ -119,7 +119,7 @@ def constants(raw: Raw) -> dict[str, int]:
     return {
         "idc_miss_latency": round(beyond - here),
         "idc_interval": round(raw.probe("constant_rate_warps1_ctas1", 16384)),
-        "idc_shared_interval": round(raw.probe(f"constant_rate_warps1_ctas{raw.sms}", 16384)),
+        "constant_line_256": round(256 * raw.probe(f"constant_rate_warps1_ctas{raw.sms}", 16384) * GPCS / raw.sms),
         "constant_pass_latency": round((many - few) / (LANES - 1)),
     }
 
