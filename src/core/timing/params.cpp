@@ -47,6 +47,7 @@ constexpr std::array kFields = {
     FIELD(idc_miss_latency),
     FIELD(idc_interval),
     FIELD(constant_line_256),
+    FIELD(constant_launch_latency),
     FIELD(constant_l2_latency),
     FIELD(constant_dram_latency),
     FIELD(constant_pass_latency),

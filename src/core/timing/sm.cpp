@@ -36,7 +36,7 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, GpcShare share)
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines,
                     context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval, side),
-      constant_blocks_(params_, *context.constants, side),
+      constant_blocks_(params_, *context.constants, side, share.first),
       constant_port_(params_, share),
       immediate_constants_(params_.sub_partitions,
                            ConstantCache(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0, 0)),

@@ -119,7 +119,7 @@ TimedSm& TimedGrid::sm(u32 number) {
 GpcShare TimedGrid::share_of(u32 number) const {
   const Floorplan& plan = memory_.floorplan();
   const u64 blocks = script_ != nullptr ? script_->blocks : grid_->blocks();
-  GpcShare share{.sms = 0};
+  GpcShare share{.sms = 0, .first = number == order_.front()};
   for (std::size_t i = 0; i < std::min<u64>(order_.size(), blocks); ++i) {
     if (order_[i] == number) share.rank = share.sms;
     if (plan.gpc(order_[i]) == plan.gpc(number)) ++share.sms;

@@ -69,8 +69,8 @@ _EFFECTS = (
         "cold instruction and constant fetch",
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
-            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_l2_latency",
-            "constant_dram_latency",
+            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_launch_latency",
+            "constant_l2_latency", "constant_dram_latency",
         ),
     ),
     Effect(
