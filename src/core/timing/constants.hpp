@@ -24,8 +24,8 @@ struct ConstantHome {
   Bank banks[kConstBanks];
 };
 
-// Who shares the GPC's level with an SM: all SMs of a launch run the same code, so they ask for the same lines at
-// about the same time, each for its own caches.
+// Who shares the GPC's level with an SM: all SMs of a launch run the same code, so they ask for the same
+// lines at about the same time, each for its own caches.
 struct GpcShare {
   u32 sms = 1;         // that take part in the launch
   u32 rank = 0;        // the SM's place among them

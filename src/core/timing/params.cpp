@@ -87,6 +87,7 @@ constexpr std::array kFields = {
     FIELD(store_hold_256),
     FIELD(store_lines),
     FIELD(store_visible),
+    FIELD(store_late_visible),
     FIELD(store_buffer_cycles),
     FIELD(store_credits),
     FIELD(merging_cycles),

@@ -49,8 +49,9 @@ struct TimingParams {
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
       prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0,
-      idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, constant_line_256 = 0, constant_launch_latency = 0, constant_l2_latency = 0,
-      constant_dram_latency = 0, constant_pass_latency = 0;
+      idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, constant_line_256 = 0,
+      constant_launch_latency = 0, constant_l2_latency = 0, constant_dram_latency = 0,
+      constant_pass_latency = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0,
       operand_interval_256 = 0, misc_interval = 0, special_interval = 0, uniform_special_latency = 0,
@@ -59,8 +60,8 @@ struct TimingParams {
       xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0,
       uniform_latency = 0, barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0,
       l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0, store_sector_256 = 0, store_partial_256 = 0,
-      store_line_256 = 0, store_hold_256 = 0, store_lines = 0, store_visible = 0, store_buffer_cycles = 0,
-      store_credits = 0;
+      store_line_256 = 0, store_hold_256 = 0, store_lines = 0, store_visible = 0, store_late_visible = 0,
+      store_buffer_cycles = 0, store_credits = 0;
   // between SMs and L2
   u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0,
       distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;

@@ -196,7 +196,7 @@ class TimedSm {
   StoreQueues store_queues_;
   StoreBuffer stores_;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
-  Calendar data_stage_;     // L1's data, read once a load has all of it
+  Calendar data_stage_;  // L1's data, read once a load has all of it
   std::vector<Load> loads_;
   std::vector<u32> free_loads_;
   std::vector<Miss> misses_;

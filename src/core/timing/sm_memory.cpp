@@ -19,8 +19,10 @@ L1Op op_of(const Touch& touch, const TimedOp& op) {
 // Puts an instruction into its queue: through the sub-partition's port with its late operands, then to the
 // unit that all sub-partitions share. Returns when the unit starts on it.
 Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now) {
+  const bool idle = op.touches && touch_.where == Touch::Where::Nowhere;  // no lane has operands
+  const u32 operands = idle ? 0 : op.late_operands;
   const u64 port =
-      std::max<u64>(u64{params_.mio_interval} * 256, u64{op.late_operands} * params_.operand_interval_256);
+      std::max<u64>(u64{params_.mio_interval} * 256, u64{operands} * params_.operand_interval_256);
   const bool lg = op.issue == IssueClass::Lg;
   const u64 there =
       std::max(part.mio_port.take((now + params_.mio_latency) * 256, port), lg ? 0 : part.mio_head * 256);
@@ -240,7 +242,8 @@ void TimedSm::hold_back(const Server& way_out) {
 void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
-  const Cycle there = load.ready;
+  // What comes back waits for the stores in front of it, as what goes out does.
+  const Cycle there = std::max(load.ready, stores_.done_with(store_queues_.lines()) / 256);
   load.ready = std::max(data_stage_.book(there, load.passes), there + load.passes - 1);
   if (load.group == kNoGroup) {  // what LDGSTS brings goes on to shared memory
     const u32 cycles = load.passes * params_.data_interval;

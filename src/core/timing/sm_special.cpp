@@ -7,9 +7,8 @@ namespace warpath {
 
 // An LDC goes to its cache when its turn comes, behind what others asked for before.
 void TimedSm::load_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
-  PendingConstant load{.latency = op.latency,
-                       .warp = static_cast<u16>(&warp - warps_.data()),
-                       .scoreboard = op.write_sb};
+  PendingConstant load{
+      .latency = op.latency, .warp = static_cast<u16>(&warp - warps_.data()), .scoreboard = op.write_sb};
   if (op.touches && touch_.where == Touch::Where::Constant) {
     load.count = static_cast<u8>(touch_.lines.count);
     for (u32 i = 0; i < load.count; ++i) load.lines[i] = static_cast<u16>(touch_.lines.lines[i].line);

@@ -14,7 +14,8 @@ void TimedSm::let_go(u64 now_256) {
     requests_.back().bytes = static_cast<u8>(std::min<u32>(held.bytes, kLineBytes));
     store_port_.free_256 = std::max(store_port_.free_256, held.sent + u64{params_.l1_miss_latency} * 256);
     L1Line* line = l1_.find(held.share.line);
-    if (line != nullptr && line->stored_from == kNever) line->stored_from = sent + params_.store_visible;
+    if (line == nullptr || line->stored_from != kNever) return;
+    line->stored_from = sent + (held.pressed_out ? params_.store_late_visible : params_.store_visible);
   });
 }
 

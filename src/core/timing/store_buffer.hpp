@@ -61,10 +61,11 @@ class StoreQueues {
 struct HeldLine {
   LineShare share;
   u32 bytes = 0;
-  u32 token = 0;  // of the request that it becomes
-  u64 ready = 0;  // when it can leave: some idle time after the store that touched it last
-  u64 gone = 0;   // until then others can join it
-  u64 sent = 0;   // when its last byte is out
+  u32 token = 0;             // of the request that it becomes
+  u64 ready = 0;             // when it can leave: some idle time after the store that touched it last
+  u64 gone = 0;              // until then others can join it
+  u64 sent = 0;              // when its last byte is out
+  bool pressed_out = false;  // it left to make room
 };
 
 class StoreBuffer {
@@ -110,7 +111,10 @@ class StoreBuffer {
 
   bool full() const { return held_.size() == most_; }
   // The first line makes room for another, as soon as the port takes it.
-  void make_room(u64 now) { held_.front().ready = std::min(held_.front().ready, now); }
+  void make_room(u64 now) {
+    held_.front().ready = std::min(held_.front().ready, now);
+    held_.front().pressed_out = true;
+  }
   void wait_until(u64 time) { free_ = std::max(free_, time); }
 
   // Lines leave one after another through a port that is free at `port`; a few wait in front of it and cannot
