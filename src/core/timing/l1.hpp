@@ -17,7 +17,8 @@ struct L1Line {
   u8 pending = 0;                  // sectors asked for, arrival not known yet
   u32 miss[kSectorsPerLine] = {};  // the miss that brings each pending sector
   Cycle ready = 0;                 // when the last of the valid sectors is there
-  Cycle stored_from = 0;           // when stores find the line that a store brought
+  u8 stored = 0xf;                 // sectors that stores find: all of a line that a load brought,
+  Cycle stored_from = 0;           // and from when on those that a store brought
 };
 
 class L1Cache {

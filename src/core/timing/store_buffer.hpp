@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <utility>
 #include <vector>
@@ -64,6 +65,7 @@ struct HeldLine {
   u32 token = 0;             // of the request that it becomes
   u64 ready = 0;             // when it can leave: some idle time after the store that touched it last
   u64 gone = 0;              // until then others can join it
+  u64 start = 0;             // when it begins to leave
   u64 sent = 0;              // when its last byte is out
   bool pressed_out = false;  // it left to make room
 };
@@ -118,12 +120,16 @@ class StoreBuffer {
   void wait_until(u64 time) { free_ = std::max(free_, time); }
 
   // Lines leave one after another through a port that is free at `port`; a few wait in front of it and cannot
-  // be joined.
+  // be joined: a line joins them when the first of them begins to leave.
   void schedule(u64 port) {
+    std::array<u64, kWaiting> begun = begun_;
+    std::size_t turn = turn_;
     for (HeldLine& line : held_) {
-      const u64 start = std::max(port, line.ready);
-      line.gone = std::max(line.ready, start - std::min(start, kQueue));
-      line.sent = port = start + cost(line.share.sectors, line.bytes);
+      line.start = std::max(port, line.ready);
+      line.gone = std::max(line.ready, begun[turn]);
+      line.sent = port = line.start + cost(line.share.sectors, line.bytes);
+      begun[turn] = line.start;
+      turn = (turn + 1) % kWaiting;
     }
   }
 
@@ -131,7 +137,11 @@ class StoreBuffer {
   template <typename Out>
   void settle(u64 now, Out out) {
     std::size_t count = 0;
-    for (; count < held_.size() && held_[count].gone <= now; ++count) out(held_[count]);
+    for (; count < held_.size() && held_[count].gone <= now; ++count) {
+      begun_[turn_] = held_[count].start;
+      turn_ = (turn_ + 1) % kWaiting;
+      out(held_[count]);
+    }
     held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
@@ -140,10 +150,12 @@ class StoreBuffer {
   u64 next() const { return held_.front().gone; }
 
  private:
-  static constexpr u64 kQueue = 8 * 256;  // about four lines
+  static constexpr std::size_t kWaiting = 4;
 
   u32 line_, hold_, sector_, partial_, most_;
   u64 free_ = 0;
+  std::array<u64, kWaiting> begun_{};  // when the last lines that left began to
+  std::size_t turn_ = 0;
   std::vector<HeldLine> held_;  // in the order in which they leave
 };
 
