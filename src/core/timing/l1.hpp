@@ -17,8 +17,7 @@ struct L1Line {
   u8 pending = 0;                  // sectors asked for, arrival not known yet
   u32 miss[kSectorsPerLine] = {};  // the miss that brings each pending sector
   Cycle ready = 0;                 // when the last of the valid sectors is there
-  u8 stored = 0xf;                 // sectors that stores find: all of a line that a load brought,
-  Cycle stored_from = 0;           // and from when on those that a store brought
+  Cycle stored_from = 0;           // when stores find the line, after the last store to it
 };
 
 class L1Cache {

@@ -163,7 +163,7 @@ class TimedSm {
   void schedule_stores();
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
-  u32 stored_hits(const LineShare& share, Cycle at);
+  bool store_hits(const LineShare& share, Cycle at);
   bool write_local(const LineShare& share);
   void hold_back(const Server& way_out);
   u32 new_miss(u32 line, u8 sectors);

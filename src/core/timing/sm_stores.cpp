@@ -15,8 +15,6 @@ void TimedSm::let_go(u64 now_256) {
     store_port_.free_256 = std::max(store_port_.free_256, held.sent + u64{params_.l1_miss_latency} * 256);
     L1Line* line = l1_.find(held.share.line);
     if (line == nullptr) return;
-    line->stored |= held.share.sectors;
-    if (line->stored_from != kNever) return;
     line->stored_from = sent + (held.pressed_out ? params_.store_late_visible : params_.store_visible);
   });
 }
@@ -36,19 +34,13 @@ void TimedSm::make_room(u64 now_256) {
   lsu_unit_.free_256 = std::max(lsu_unit_.free_256, room);
 }
 
-// How many sectors a store finds that joins no other: what stores brought is there some time after the last of
-// them was sent.
-u32 TimedSm::stored_hits(const LineShare& share, Cycle at) {
+// Whether a store that joins no other finds its line: some time after the last store to it was sent.
+bool TimedSm::store_hits(const LineShare& share, Cycle at) {
   L1Line* line = l1_.find(share.line);
-  if (line == nullptr) {
-    line = l1_.replace(share.line);
-    if (line != nullptr) line->stored = 0;
-    if (line != nullptr) line->stored_from = kNever;
-    return 0;
-  }
-  const u8 found = at >= line->stored_from ? share.sectors & line->stored : u8{0};
-  if (found != share.sectors) line->stored_from = kNever;
-  return static_cast<u32>(__builtin_popcount(found));
+  const bool hit = line != nullptr && at >= line->stored_from;
+  if (line == nullptr) line = l1_.replace(share.line);
+  if (line != nullptr) line->stored_from = kNever;
+  return hit;
 }
 
 // Sectors of local memory are valid as soon as they are written. Whether they had been before.
@@ -98,9 +90,8 @@ void TimedSm::take_store(const PendingStore& store, u64 turn) {
   for (u32 i = 0; i < store.lines.size(); ++i) {
     const LineShare& share = store.lines[i];
     const bool joins = stores_.join(share, store.bytes, i);
-    const u32 found = store.local ? 0 : stored_hits(share, turn / 256);
-    const bool goes_along = joins && !store.local;
-    counts.sector_hits += goes_along ? static_cast<u32>(__builtin_popcount(share.sectors)) : found;
+    if (!store.local && (joins || store_hits(share, turn / 256)))
+      counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
     if (joins) continue;
     if (stores_.full()) make_room(turn);
     stores_.add(share, store.bytes, i, kStoreToken | store.warp);
