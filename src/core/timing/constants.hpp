@@ -19,6 +19,7 @@ inline constexpr u32 kConstLinesPerBlock = 4;
 struct ConstantHome {
   struct Bank {
     bool warm = false;
+    bool late = false;     // a launch's own: not near when its first CTA begins
     std::vector<u8> side;  // by block: the L2 partition it is in
   };
   Bank banks[kConstBanks];
@@ -27,9 +28,8 @@ struct ConstantHome {
 // Who shares the GPC's level with an SM: all SMs of a launch run the same code, so they ask for the same
 // lines at about the same time, each for its own caches.
 struct GpcShare {
-  u32 sms = 1;         // that take part in the launch
-  u32 rank = 0;        // the SM's place among them
-  bool first = false;  // it has the first CTA of the launch
+  u32 sms = 1;   // that take part in the launch
+  u32 rank = 0;  // the SM's place among them
 };
 
 // The way to that level and back: an SM has its share of it.
@@ -51,27 +51,28 @@ class ConstantPort {
   Calendar calendar_;
 };
 
-// When the GPC's level has a block. Bank 0 is there when the first CTA of a launch begins, and comes a little
-// later for other SMs; blocks of the other banks come from L2 or DRAM when they are first asked for.
+// When the GPC's level has a block. Bank 0 is on its way when a launch begins; blocks of the other banks come
+// from L2 or DRAM when they are first asked for.
 class ConstantBlocks {
  public:
-  // `first`: the SM has the first CTA of the launch.
-  ConstantBlocks(const TimingParams& params, const ConstantHome& home, u32 side, bool first)
-      : params_(params), home_(home), side_(side), first_(first) {}
+  ConstantBlocks(const TimingParams& params, const ConstantHome& home, u32 side)
+      : params_(params), home_(home), side_(side) {}
+
+  // The SM's first CTA begins.
+  void begin(Cycle now) { begun_ = std::min(begun_, now); }
 
   Cycle access(u16 line, Cycle now) {
     const ConstantHome::Bank& bank = home_.banks[line >> kConstBankShift];
     const u32 index = line % (1u << kConstBankShift) / kConstLinesPerBlock;
-    const bool launched = line >> kConstBankShift == 0;
-    if (index >= bank.side.size() || (launched && first_)) return now;
+    if (index >= bank.side.size()) return now;
+    const u32 way = bank.side[index] == side_ ? 0 : params_.l2_fabric_latency;
+    if (line >> kConstBankShift == 0)
+      return bank.late ? std::max(now, begun_ + params_.constant_launch_latency + way) : now;
     const u16 block = line / kConstLinesPerBlock;
     for (const auto& [known, ready] : blocks_) {
       if (known == block) return std::max(now, ready);
     }
-    const u32 way = bank.side[index] == side_ ? 0 : params_.l2_fabric_latency;
-    const u32 latency = launched    ? params_.constant_launch_latency
-                        : bank.warm ? params_.constant_l2_latency
-                                    : params_.constant_dram_latency + way;
+    const u32 latency = bank.warm ? params_.constant_l2_latency : params_.constant_dram_latency + way;
     blocks_.emplace_back(block, now + latency);
     return now + latency;
   }
@@ -80,7 +81,7 @@ class ConstantBlocks {
   const TimingParams& params_;
   const ConstantHome& home_;
   u32 side_;
-  bool first_;
+  Cycle begun_ = kNever;
   std::vector<std::pair<u16, Cycle>> blocks_;
 };
 

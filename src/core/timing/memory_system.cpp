@@ -31,6 +31,7 @@ MemorySystem::MemorySystem(const MemorySystem& other, const TimingParams& params
   code_ = other.code_;
   code_id_ = other.code_id_;
   known_banks_ = other.known_banks_;
+  own_late_ = other.own_late_;
   empty_ = other.empty_;
   if (empty_) return;
   const TimingParams& own = other.params_;
@@ -53,10 +54,12 @@ void MemorySystem::flush() {
   code_id_ = 0;
   code_.warm.clear();
   known_banks_.clear();
+  own_late_ = true;
   empty_ = true;
 }
 
 void MemorySystem::drop_copies() {
+  own_late_ = true;
   for (u32 partition = 0; partition < partitions_.size(); ++partition)
     partitions_[partition].drop([&](u64 line) { return place_of(line).partition != partition; });
 }
@@ -102,19 +105,24 @@ void MemorySystem::use_code(u64 va, u32 lines) {
 
 void MemorySystem::code_is_warm() { std::fill(code_.warm.begin(), code_.warm.end(), u8{1}); }
 
-void MemorySystem::use_constants(const std::vector<std::pair<u64, u64>>& banks) {
+void MemorySystem::use_constants(const std::vector<std::pair<u64, u64>>& banks, u32 entry_line) {
   constexpr u64 kBlockBytes = u64{kConstLinesPerBlock} << kConstLineBits;
   for (std::size_t i = 0; i < banks.size(); ++i) {
     const auto& [address, size] = banks[i];
     ConstantHome::Bank& bank = constants_.banks[i];
     bank.warm = !known_banks_.insert(address).second;
+    bank.late = own_late_;
     bank.side.resize((size + kBlockBytes - 1) / kBlockBytes);
-    for (std::size_t block = 0; block < bank.side.size(); ++block)
-      bank.side[block] = static_cast<u8>(place_of((address + block * kBlockBytes) / kLineBytes).partition);
+    for (std::size_t block = 0; block < bank.side.size(); ++block) {
+      const u64 line = (address + block * kBlockBytes) / kLineBytes;
+      // A launch's own constants come from where its code does: found by how long both take.
+      bank.side[block] = i == 0 ? code_.side[entry_line] : static_cast<u8>(place_of(line).partition);
+    }
   }
 }
 
 void MemorySystem::end_launch(Cycle length) {
+  own_late_ = false;
   base_ += length;
   empty_ = false;
 }

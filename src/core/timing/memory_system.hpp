@@ -68,8 +68,9 @@ class MemorySystem {
   void use_code(u64 va, u32 lines);
   void code_is_warm();
   const ConstantHome& constants() const { return constants_; }
-  // The launch reads constants from `banks` (address, size). What an earlier one read is in L2.
-  void use_constants(const std::vector<std::pair<u64, u64>>& banks);
+  // The launch, whose code begins in `entry_line`, reads constants from `banks` (address, size). What an
+  // earlier one read is in L2.
+  void use_constants(const std::vector<std::pair<u64, u64>>& banks, u32 entry_line);
   // No request before `now` will come any more.
   void forget(Cycle now);
 
@@ -139,6 +140,7 @@ class MemorySystem {
   MemoryTimeline* timeline_ = nullptr;  // of the requests being served
   CodeHome code_;
   ConstantHome constants_;
+  bool own_late_ = true;       // the next launch's own constants are not near
   std::set<u64> known_banks_;  // addresses of those that launches since the last flush read
   u64 code_id_ = 0;
   u32 first_gpc_ = 0;

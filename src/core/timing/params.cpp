@@ -42,6 +42,8 @@ constexpr std::array kFields = {
     FIELD(prefetch_shared_interval),
     FIELD(imc_lines),
     FIELD(imc_latency),
+    FIELD(imc_refetch),
+    FIELD(imc_again),
     FIELD(idc_latency),
     FIELD(idc_ways),
     FIELD(idc_miss_latency),

@@ -48,9 +48,9 @@ struct TimingParams {
       divergence_interval = 0, exit_resolve = 0, exit_drain = 0, pipe_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
-      prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, idc_latency = 0,
-      idc_ways = 0, idc_miss_latency = 0, idc_interval = 0, constant_line_256 = 0,
-      constant_launch_latency = 0, constant_l2_latency = 0, constant_dram_latency = 0,
+      prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, imc_refetch = 0,
+      imc_again = 0, idc_latency = 0, idc_ways = 0, idc_miss_latency = 0, idc_interval = 0,
+      constant_line_256 = 0, constant_launch_latency = 0, constant_l2_latency = 0, constant_dram_latency = 0,
       constant_pass_latency = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0,

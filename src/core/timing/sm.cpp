@@ -36,7 +36,7 @@ TimedSm::TimedSm(const SmContext& context, u32 id, u32 side, GpcShare share)
       warps_(params_.max_warps),
       instructions_(params_, context.code_lines,
                     context.paired ? params_.prefetch_shared_interval : params_.prefetch_interval, side),
-      constant_blocks_(params_, *context.constants, side, share.first),
+      constant_blocks_(params_, *context.constants, side),
       constant_port_(params_, share),
       immediate_constants_(params_.sub_partitions,
                            ConstantCache(params_.imc_lines, params_.imc_lines, params_.imc_latency, 0, 0)),
@@ -78,6 +78,7 @@ void TimedSm::start(Arrival arrival) {
   if (!executes) resident.missing = resident.stream->meetings();
   resident.running = static_cast<u32>(warps);
   resident.started = resident.finish = arrival.at;
+  constant_blocks_.begin(arrival.at);
   ++residents_;
   // Warp w goes to sub-partition (first + w) mod 4; the first is the emptiest, so that one-warp CTAs spread.
   u32 first = 0;
@@ -422,11 +423,19 @@ void TimedSm::scoreboard_stage(TimedWarp& warp) {
   }
   warp.waits.add(is_long ? Stall::LongScoreboard : Stall::ShortScoreboard, ready);
   if (op.const_line != kNoLine && op.kind != TimedKind::Constant) {
-    warp.waits.add(Stall::ImcMiss, immediate_constants_[warp.part].access(op.const_line, warp.waits.last,
+    const Cycle wanted = warp.waits.last;
+    warp.waits.add(Stall::ImcMiss, immediate_constants_[warp.part].access(op.const_line, wanted,
                                                                           constant_blocks_, constant_port_));
+    if (warp.waits.last != wanted) issue_again(warp);
   }
   warp.blocked = Blocked::No;
   parts_[warp.part].wake_at(warp.slot, warp.waits.last, op.issue);
+}
+
+// The instruction had been issued: it is fetched and issued once more.
+void TimedSm::issue_again(TimedWarp& warp) {
+  warp.waits.add(Stall::NoInstruction, warp.waits.last + params_.imc_refetch);
+  warp.waits.add(Stall::Wait, warp.waits.last + params_.imc_again);
 }
 
 void TimedSm::exit_warp(TimedWarp& warp, u32 pc, Cycle now) {

@@ -127,6 +127,7 @@ class TimedSm {
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
   void scoreboard_stage(TimedWarp& warp);
+  void issue_again(TimedWarp& warp);
   void perform(TimedWarp& warp, const TimedOp& op, Cycle now);
   void wake(TimedWarp& other, Cycle at);
   void exit_warp(TimedWarp& warp, u32 pc, Cycle now);

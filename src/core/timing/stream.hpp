@@ -97,6 +97,7 @@ struct Stream {
   u32 blocks_per_sm = 0, local_bytes = 0;
   u64 l1_bytes = 0, code_id = 0;
   std::vector<std::pair<u64, u64>> banks;  // of constants: address, size
+  u32 entry = 0;                           // instruction index
 
   u64 steps() const;
   bool has_meetings() const;

@@ -18,6 +18,7 @@ std::shared_ptr<Stream> frame(const Stream& stream) {
   out->l1_bytes = stream.l1_bytes;
   out->code_id = stream.code_id;
   out->banks = stream.banks;
+  out->entry = stream.entry;
   return out;
 }
 

@@ -39,9 +39,10 @@ TimedGrid::TimedGrid(Grid& grid, MemorySystem& memory, u64 l1_bytes, u64 code_id
     recorded_->l1_bytes = l1_bytes;
     recorded_->code_id = code_id;
     recorded_->banks = spec.banks;
+    recorded_->entry = spec.entry;
   }
   context_.paired = grid.blocks() * 2 > params_.sms;
-  set_up(spec.banks, spec.local_bytes, l1_bytes, code_id);
+  set_up(spec.banks, spec.entry, spec.local_bytes, l1_bytes, code_id);
   if (!timeline) return;
   timeline_ = std::make_unique<Timeline>(program_.size(), order_.front());
   timeline_->memory.dram_bytes.add(0, memory.counts().dram_read_bytes);  // the code and the launch's own data
@@ -68,15 +69,15 @@ TimedGrid::TimedGrid(const Stream& stream, MemorySystem& memory, const Idealised
   context_.pack_lanes = idealised.sectors;
   context_.spread_banks = idealised.banks;
   context_.paired = stream.blocks * 2 > params_.sms;
-  set_up(stream.banks, stream.local_bytes, stream.l1_bytes, stream.code_id);
+  set_up(stream.banks, stream.entry, stream.local_bytes, stream.l1_bytes, stream.code_id);
 }
 
 TimedGrid::~TimedGrid() {
   if (grid_ != nullptr) grid_->forget_ctas();
 }
 
-void TimedGrid::set_up(const std::vector<std::pair<u64, u64>>& banks, u32 local_bytes, u64 l1_bytes,
-                       u64 code_id) {
+void TimedGrid::set_up(const std::vector<std::pair<u64, u64>>& banks, u32 entry, u32 local_bytes,
+                       u64 l1_bytes, u64 code_id) {
   context_.params = &params_;
   context_.code = program_.instructions();
   context_.ops = ops_.data();
@@ -88,7 +89,7 @@ void TimedGrid::set_up(const std::vector<std::pair<u64, u64>>& banks, u32 local_
   context_.l1_bytes = l1_bytes;
   memory_.begin_launch();
   memory_.use_code(code_id, context_.code_lines);
-  memory_.use_constants(banks);
+  memory_.use_constants(banks, entry / kInstrPerLine);
 }
 
 void TimedGrid::begin(u32 threads) {
@@ -119,7 +120,7 @@ TimedSm& TimedGrid::sm(u32 number) {
 GpcShare TimedGrid::share_of(u32 number) const {
   const Floorplan& plan = memory_.floorplan();
   const u64 blocks = script_ != nullptr ? script_->blocks : grid_->blocks();
-  GpcShare share{.sms = 0, .first = number == order_.front()};
+  GpcShare share{.sms = 0};
   for (std::size_t i = 0; i < std::min<u64>(order_.size(), blocks); ++i) {
     if (order_[i] == number) share.rank = share.sms;
     if (plan.gpc(order_[i]) == plan.gpc(number)) ++share.sms;

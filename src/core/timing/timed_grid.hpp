@@ -57,7 +57,8 @@ class TimedGrid {
   void pause_at(Cycle cycle) { pause_ = cycle; }
 
  private:
-  void set_up(const std::vector<std::pair<u64, u64>>& banks, u32 local_bytes, u64 l1_bytes, u64 code_id);
+  void set_up(const std::vector<std::pair<u64, u64>>& banks, u32 entry, u32 local_bytes, u64 l1_bytes,
+              u64 code_id);
   void begin(u32 threads);
   TimedSm& sm(u32 number);
   GpcShare share_of(u32 number) const;

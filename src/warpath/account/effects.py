@@ -69,7 +69,7 @@ _EFFECTS = (
         "cold instruction and constant fetch",
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
-            "imc_latency", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_launch_latency",
+            "imc_latency", "imc_refetch", "imc_again", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_launch_latency",
             "constant_l2_latency", "constant_dram_latency",
         ),
     ),
