@@ -184,7 +184,12 @@ u32 MemorySystem::row_cost(Channel& channel, u64 line) const {
 
 Cycle MemorySystem::dram_access(u32 channel, u64 line, Cycle at, u32 accesses) {
   const u32 work = accesses * params_.dram_access_256 + row_cost(channels_[channel], line);
-  return channels_[channel].bus.book(refreshed(channel, at), work);
+  const Cycle from = refreshed(channel, at);
+  const Cycle done = channels_[channel].bus.book(from, work);
+  // Requests that wait are served out of turn, by the rows that are open: some sooner, others as much later.
+  const u64 wait = done - from - std::min<u64>(done - from, work / 256);
+  const u64 spread = std::min<u64>(wait * params_.dram_reorder_percent / 100, params_.dram_reorder_cycles);
+  return done - spread + spread * (mix(line * 5 + 2) % 256) / 128;
 }
 
 void MemorySystem::count_l2(Cycle at, u32 sectors) {

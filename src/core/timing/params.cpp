@@ -134,6 +134,8 @@ constexpr std::array kFields = {
     FIELD(dram_refresh_percent),
     FIELD(dram_refresh_cycles),
     FIELD(dram_access_bytes),
+    FIELD(dram_reorder_percent),
+    FIELD(dram_reorder_cycles),
     FIELD(dram_banks),
     FIELD(dram_row_bits),
     FIELD(dram_row_256),

@@ -75,7 +75,8 @@ struct TimingParams {
   // DRAM
   u32 dram_channels = 0, dram_latency = 0, dram_spread = 0, dram_access_256 = 0, dram_write_256 = 0,
       dram_turnaround_256 = 0, dram_write_batch = 0, dram_refresh_percent = 0, dram_refresh_cycles = 0,
-      dram_access_bytes = 0, dram_banks = 0, dram_row_bits = 0, dram_row_256 = 0;
+      dram_access_bytes = 0, dram_reorder_percent = 0, dram_reorder_cycles = 0, dram_banks = 0,
+      dram_row_bits = 0, dram_row_256 = 0;
   // launch
   u32 front_end = 0, back_end = 0, launch_interval_256 = 0, complete_interval_256 = 0, complete_latency = 0,
       dispatch_latency = 0, warp_launch_interval = 0, launch_bytes = 0;

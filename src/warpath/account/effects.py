@@ -120,7 +120,7 @@ _EFFECTS = (
     Effect(
         "dram_inefficiency",
         "DRAM inefficiency",
-        _zero("dram_turnaround_256", "dram_refresh_percent", "dram_row_256"),
+        _zero("dram_turnaround_256", "dram_refresh_percent", "dram_row_256", "dram_reorder_percent"),
     ),
     Effect("issue", "register bank conflicts", {"register_reads": _QUEUE}),
     Effect("math_pipes", "math pipe limits", _one(*(f"class_{name}_interval" for name in _CLASSES))),
