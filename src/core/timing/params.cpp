@@ -22,6 +22,7 @@ constexpr std::array kFields = {
     FIELD(youngest_first),
     FIELD(register_banks),
     FIELD(register_reads),
+    FIELD(register_ahead),
     FIELD(branch_redirect),
     FIELD(call_redirect),
     FIELD(reconvergence),

@@ -178,6 +178,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
     if (((part.seen >> slot) & 1) == 0) {
       part.seen |= 1u << slot;
       part.busy_at[slot] = part.busy_until(c, wake);
+      part.port_at[slot] = part.port_until(wake);
     }
     if (part.class_free[c] > now) {
       later = std::min(later, part.class_free[c]);
@@ -219,20 +220,22 @@ void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, 
   const Cycle cursor = spend_waits(warp, pc);
   const u32 c = part.issue[slot];
   if (now > cursor) {
-    const u64 throttled = std::min(part.busy_until(c, now) - part.busy_at[slot], now - cursor);
-    spend(warp, pc, throttle_reason(static_cast<IssueClass>(c)), cursor, cursor + throttled);
-    spend(warp, pc, Stall::NotSelected, cursor + throttled, now);
+    const Cycle held = cursor + std::min(part.port_until(now) - part.port_at[slot], now - cursor);
+    const u64 throttled = std::min(part.busy_until(c, now) - part.busy_at[slot], now - held);
+    spend(warp, pc, Stall::DispatchStall, cursor, held);
+    spend(warp, pc, throttle_reason(static_cast<IssueClass>(c)), held, held + throttled);
+    spend(warp, pc, Stall::NotSelected, held + throttled, now);
   }
   spend(warp, pc, Stall::Selected, now, now + 1);
   ++counters_->issued;
   if (timeline_ != nullptr) timeline_->issued(now);
 }
 
-// Cycles that fetching the operands takes: the registers of one bank come one after another, those the reuse
-// cache holds are there.
-u32 TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp) {
-  std::array<u32, 4> wanted{};
-  u32 most = 1;
+// Fetches the operands: the registers of one bank come one after another, those the reuse cache holds are
+// there. Banks that fall behind hold back what would issue next.
+void TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
+  const u32 read = 256 / params_.register_reads;
+  u64 last = 0;
   for (u32 slot = 0; slot < 3; ++slot) {
     const u8 reg = op.sources[slot];
     if (reg == 255) continue;
@@ -244,9 +247,12 @@ u32 TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp) 
     } else if (!held || part.reuse_warp[slot] == warp) {
       part.reuse_register[slot] = 255;
     }
-    if (!held) most = std::max(most, ++wanted[reg % params_.register_banks]);
+    const bool twice = (slot > 0 && reg == op.sources[0]) || (slot > 1 && reg == op.sources[1]);
+    if (!held && !twice)
+      last = std::max(last, part.banks[reg % params_.register_banks].take(now * 256, read));
   }
-  return (most + params_.register_reads - 1) / params_.register_reads;
+  const Cycle behind = (last + 255) / 256;
+  part.hold_port(now, behind - std::min<Cycle>(behind, params_.register_ahead));
 }
 
 void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
@@ -263,8 +269,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
     part.hold_class(c, now, free - std::min<Cycle>(free, params_.pipe_ahead));
   }
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
-  const u32 cycles = collect_registers(part, op, warp);
-  if (cycles > own.interval) part.port_free = now + 1 + cycles - own.interval;
+  collect_registers(part, op, warp, now);
 }
 
 // What the instruction does: executed, or read from the stream.

@@ -123,7 +123,7 @@ class TimedSm {
   void spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to);
   Cycle spend_waits(const TimedWarp& warp, u32 pc);
   void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
-  u32 collect_registers(SubPartition& part, const TimedOp& op, u16 warp);
+  void collect_registers(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
   void scoreboard_stage(TimedWarp& warp);

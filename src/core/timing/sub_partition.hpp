@@ -36,16 +36,19 @@ struct SubPartition {
   u32 live = 0;      // those whose warp can still issue
   u32 seen = 0;      // slots that were found ready and whose pipe wait is being measured
   Cycle next = kNever;
-  Cycle port_free = 0;  // the issue port: a register bank conflict holds it
+  Cycle port_free = 0;  // the issue port: register banks that are behind hold it
+  u64 port_busy = 0;    // cycles for which they did, up to port_free
   std::array<Cycle, kMaxSlots> wake{};
   std::array<u8, kMaxSlots> issue{};      // IssueClass of the next instruction
   std::array<u32, kMaxSlots> age{};       // of its CTA: larger is younger
   std::array<Cycle, kMaxSlots> issued{};  // when the warp last issued
   std::array<u64, kMaxSlots> busy_at{};   // class_busy when the warp became ready
+  std::array<u64, kMaxSlots> port_at{};   // and port_busy
   std::array<u16, kMaxSlots> warp{};      // index among the SM's warps
   std::array<Cycle, kServers> unit_free{};
   std::array<Cycle, kIssueClasses> class_free{};
   std::array<u64, kIssueClasses> class_busy{};  // cycles in which the class could not issue, up to class_free
+  std::array<Server, 4> banks;                  // of registers
   Server mio_port;
   Calendar data_port;        // into the registers, a pass of shared memory or L1 after another
   Server constants;          // indexed ones: one instruction after another
@@ -59,6 +62,15 @@ struct SubPartition {
   // Cycles up to `at` in which class `c` could not issue.
   u64 busy_until(u32 c, Cycle at) const {
     return class_busy[c] - (class_free[c] > at ? class_free[c] - at : 0);
+  }
+
+  u64 port_until(Cycle at) const { return port_busy - (port_free > at ? port_free - at : 0); }
+
+  void hold_port(Cycle now, Cycle until) {
+    const Cycle from = std::max(port_free, now + 1);
+    if (until <= from) return;
+    port_busy += until - from;
+    port_free = until;
   }
 
   void hold_class(u32 c, Cycle now, Cycle until) {
