@@ -32,6 +32,7 @@ def raw() -> Raw:
         values["l2_slices"],
         gpu.l2_bytes,
         values["dram_channels"],
+        values["gpcs"],
     )
 
 
@@ -43,7 +44,7 @@ def test_every_fitted_value_is_the_committed_one(raw: Raw) -> None:
 
 
 def test_a_probe_that_was_not_taken_is_named(raw: Raw) -> None:
-    bare = Raw([], raw.profiled, raw.sms, raw.l2_slices, raw.l2_bytes, raw.dram_channels)
+    bare = Raw([], raw.profiled, raw.sms, raw.l2_slices, raw.l2_bytes, raw.dram_channels, raw.gpcs)
     with pytest.raises(FormatError, match="lop3_4"):
         fit(bare)
 

@@ -69,8 +69,8 @@ _EFFECTS = (
         "cold instruction and constant fetch",
         _zero(
             "l1i_latency", "l2i_latency", "dram_i_latency", "prefetch_interval", "prefetch_shared_interval",
-            "imc_latency", "imc_refetch", "imc_again", "idc_latency", "idc_miss_latency", "idc_interval", "constant_line_256", "constant_launch_latency",
-            "constant_l2_latency", "constant_dram_latency",
+            "imc_latency", "imc_refetch", "imc_again", "idc_latency", "idc_miss_latency", "idc_interval",
+            "constant_line_256", "constant_launch_latency", "constant_l2_latency", "constant_dram_latency",
         ),
     ),
     Effect(
@@ -78,8 +78,8 @@ _EFFECTS = (
         "fixed latencies",
         _zero(
             "branch_redirect", "call_redirect", "reconvergence", "divergence_taken", "divergence_passed",
-            "divergence_deeper", "divergence_interval", "exit_resolve", "barrier_latency", "barrier_interval", "membar_latency",
-            "constant_pass_latency",
+            "divergence_deeper", "divergence_interval", "exit_resolve", "barrier_latency", "barrier_interval",
+            "membar_latency", "constant_pass_latency",
         )
         | _one(
             "special_latency", "uniform_special_latency",

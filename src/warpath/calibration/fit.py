@@ -19,6 +19,7 @@ LANES = 32
 GRANULE = 512  # bytes that go to one slice of L2
 L2_USABLE = 0.87  # of its bytes: DRAM writes of large copies
 FENCE_STEP = 16  # cycles
+CONSTANT_LATENCY = 22  # cycles from its line to the register: the chain of fixed loads
 _BEYOND = 32768  # lines that these probes spread over, far more than L1 holds
 WARPS_PER_PARTITION = 8  # of the probes with 32 warps
 OVERHEAD = 33  # cycles that the step-by-step chain adds to what it measures: two clock reads
@@ -37,6 +38,7 @@ class Raw:
     l2_slices: int
     l2_bytes: int
     dram_channels: int
+    gpcs: int
 
     @cached_property
     def _probe_index(self) -> dict[tuple[str, float], float]:
@@ -116,10 +118,12 @@ def constants(raw: Raw) -> dict[str, int]:
     """The cache of indexed constants: its reach, and what a line that is not there costs."""
     here, beyond = raw.probe("constant_chain", 2048), raw.probe("constant_chain", 16384)
     few, many = (raw.probe("constant_lanes_stride4_warps1", lanes) for lanes in (1, 32))
+    alone, among = (8 * raw.probe(f"constant_rate_warps1_ctas{ctas}", 16384) for ctas in (1, raw.sms))
+    by_gpc = 8 * raw.sms / raw.gpcs  # lines of a step of eight loads that the SMs of a GPC ask for
     return {
         "idc_miss_latency": round(beyond - here),
-        "idc_interval": round(raw.probe("constant_rate_warps1_ctas1", 16384)),
-        "constant_line_256": round(256 * raw.probe(f"constant_rate_warps1_ctas{raw.sms}", 16384) * GPCS / raw.sms),
+        "idc_interval": round((alone - beyond) / 7),
+        "constant_line_256": round(256 * (among - CONSTANT_LATENCY) / by_gpc),
         "constant_pass_latency": round((many - few) / (LANES - 1)),
     }
 

@@ -36,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(
             f"no raw data in {args.raw}: {error.strerror}; leave --fit-only out to collect it"
         ) from None
-    raw = Raw(probes, profiled, gpu.sms, values["l2_slices"], gpu.l2_bytes, values["dram_channels"])
+    raw = Raw(
+        probes, profiled, gpu.sms, values["l2_slices"], gpu.l2_bytes, values["dram_channels"], values["gpcs"]
+    )
     path = launch_path.resolve(gpu)
     launch = fit_launch(raw, path, values)
     text = f"{_table('timing', fit(raw))}\n{_table('launch', launch)}{_inherited(launch, path)}"
