@@ -119,11 +119,6 @@ class TimedSm {
   void seat(u32 index, u32 id, u32 p, Cycle at);
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
-  void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
-  void spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to);
-  Cycle spend_waits(const TimedWarp& warp, u32 pc);
-  void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
-  void collect_registers(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
   void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
   void scoreboard_stage(TimedWarp& warp);
@@ -134,7 +129,14 @@ class TimedSm {
   static bool owed(const TimedWarp& warp);
   void end_warp(TimedWarp& warp);
 
-  // sm_flow.cpp: who waits for whom, executed and replayed
+  // sm_issue.cpp: what an issue costs
+  void account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc);
+  void spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to);
+  Cycle spend_waits(const TimedWarp& warp, u32 pc);
+  void occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
+  void collect_registers(SubPartition& part, const TimedOp& op, u16 warp, Cycle now);
+
+  // sm_flow.cpp: who waits for whom, executed and replayed; branches
   Flow flow(TimedWarp& warp, const TimedOp& op, Cycle at);
   bool release_groups(Resident& resident, Cycle at);
   Flow scripted_flow(TimedWarp& warp, Cycle at);

@@ -1,4 +1,6 @@
-// Which warps wait for which: barriers and groups of lanes, as they execute, and as a stream says they met.
+// Which warps wait for which: barriers and groups of lanes, as they execute, and as a stream says they met;
+// and how long a branch takes.
+#include <algorithm>
 #include <utility>
 
 #include "timing/sm.hpp"
@@ -110,6 +112,24 @@ bool TimedSm::blocked_at(Fault& fault) const {
     return true;
   }
   return false;
+}
+
+// The branch unit is busy with lanes that part for longer.
+void TimedSm::part_lanes(SubPartition& part, Cycle now) {
+  const u32 branch = static_cast<u32>(IssueClass::Branch);
+  u64& free = part.unit_free[params_.classes[branch].server];
+  free = std::max(free, now) + params_.divergence_interval;
+  part.hold_class(branch, now, free - std::min<Cycle>(free, params_.pipe_ahead));
+}
+
+// Cycles until the warp knows where a branch leads. Lanes that part cost more than a jump; BSYNC costs where
+// the warp goes on behind it, not where it turns to lanes that are late.
+Cycle TimedSm::resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const {
+  if (op.reconverges) return follows ? params_.reconvergence : 0;
+  const u32 passed = warp.deeper ? params_.divergence_deeper : params_.divergence_passed;
+  if (follows) return warp.parts ? op.stall + passed : 0;
+  const u32 redirect = op.far_jump ? params_.call_redirect : params_.branch_redirect;
+  return redirect + (warp.parts ? params_.divergence_taken : 0);
 }
 
 }  // namespace warpath

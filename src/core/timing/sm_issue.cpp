@@ -1,0 +1,100 @@
+// What an issue costs: why the warp waited for it, the registers that it reads and the unit that it takes.
+#include <algorithm>
+
+#include "timing/sm.hpp"
+
+namespace warpath {
+namespace {
+
+constexpr Stall throttle_reason(IssueClass c) {
+  switch (c) {
+    case IssueClass::Xu:  // behind the MIO queue
+    case IssueClass::Mio:
+      return Stall::MioThrottle;
+    case IssueClass::Lg:
+      return Stall::LgThrottle;
+    case IssueClass::Tex:
+      return Stall::TexThrottle;
+    default:
+      return Stall::MathPipeThrottle;
+  }
+}
+
+}  // namespace
+
+// The warp was in state `why` at instruction `pc` from `from` up to `to`, exclusive.
+void TimedSm::spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to) {
+  if (to <= from) return;
+  counters_->stalls[pc][static_cast<u32>(why)] += to - from;
+  if (timeline_ == nullptr) return;
+  const Warp& state = *warp.warp;
+  timeline_->stretch(id_, {state.cta->index, state.id, warp.part, pc, static_cast<u64>(why), from, to});
+}
+
+// Since it last issued, one reason after another; returns when the last of them ended.
+Cycle TimedSm::spend_waits(const TimedWarp& warp, u32 pc) {
+  Cycle cursor = warp.issued + 1;
+  for (u32 i = 0; i < warp.waits.count; ++i) {
+    spend(warp, pc, warp.waits.reason[i], cursor, warp.waits.end[i]);
+    cursor = std::max(cursor, warp.waits.end[i]);
+  }
+  return cursor;
+}
+
+void TimedSm::account(SubPartition& part, u32 slot, TimedWarp& warp, Cycle now, u32 pc) {
+  const Cycle cursor = spend_waits(warp, pc);
+  const u32 c = part.issue[slot];
+  if (now > cursor) {
+    const Cycle held = cursor + std::min(part.port_until(now) - part.port_at[slot], now - cursor);
+    const u64 throttled = std::min(part.busy_until(c, now) - part.busy_at[slot], now - held);
+    spend(warp, pc, Stall::DispatchStall, cursor, held);
+    spend(warp, pc, throttle_reason(static_cast<IssueClass>(c)), held, held + throttled);
+    spend(warp, pc, Stall::NotSelected, held + throttled, now);
+  }
+  spend(warp, pc, Stall::Selected, now, now + 1);
+  ++counters_->issued;
+  if (timeline_ != nullptr) timeline_->issued(now);
+}
+
+// Fetches the operands: the registers of one bank come one after another, those the reuse cache holds are
+// there. Banks that fall behind hold back what would issue next.
+void TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
+  const u32 read = 256 / params_.register_reads;
+  u64 last = 0;
+  for (u32 slot = 0; slot < 3; ++slot) {
+    const u8 reg = op.sources[slot];
+    if (reg == 255) continue;
+    const bool held = part.reuse_register[slot] == reg && part.reuse_warp[slot] == warp;
+    const bool keep = ((op.reuse >> slot) & 1) != 0;
+    if (keep) {
+      part.reuse_register[slot] = reg;
+      part.reuse_warp[slot] = warp;
+    } else if (!held || part.reuse_warp[slot] == warp) {
+      part.reuse_register[slot] = 255;
+    }
+    const bool twice = (slot > 0 && reg == op.sources[0]) || (slot > 1 && reg == op.sources[1]);
+    if (!held && !twice)
+      last = std::max(last, part.banks[reg % params_.register_banks].take(now * 256, read));
+  }
+  const Cycle behind = (last + 255) / 256;
+  part.hold_port(now, behind - std::min<Cycle>(behind, params_.register_ahead));
+}
+
+void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
+  if (op.issue == IssueClass::Free || op.issue == IssueClass::Mio || op.issue == IssueClass::Lg) return;
+  const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
+  const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
+  part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
+  counters_->unit_cycles[unit] += own.interval;
+  for (u32 c = 0; c < kIssueClasses; ++c) {
+    const ClassParams& other = params_.classes[c];
+    if (other.server != unit && other.other != unit) continue;
+    // An instruction can wait in front of the unit for a short while.
+    const Cycle free = std::min(part.unit_free[other.server], part.unit_free[other.other]);
+    part.hold_class(c, now, free - std::min<Cycle>(free, params_.pipe_ahead));
+  }
+  if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
+  collect_registers(part, op, warp, now);
+}
+
+}  // namespace warpath
