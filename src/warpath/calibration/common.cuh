@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 #include <cuda_runtime.h>
 
@@ -27,13 +28,13 @@ __device__ inline unsigned sm_id() {
   return id;
 }
 
-// What each CTA measured, on average. At most 132 of them.
-inline double mean_cycles(const long long *device, int ctas) {
-  long long cycles[132];
-  CK(cudaMemcpy(cycles, device, ctas * sizeof *cycles, cudaMemcpyDeviceToHost));
+// What each CTA, or each warp, measured, on average.
+inline double mean_cycles(const long long *device, int count) {
+  std::vector<long long> cycles(count);
+  CK(cudaMemcpy(cycles.data(), device, count * sizeof cycles[0], cudaMemcpyDeviceToHost));
   double sum = 0;
-  for (int i = 0; i < ctas; i++) sum += double(cycles[i]);
-  return sum / ctas;
+  for (long long one : cycles) sum += double(one);
+  return sum / count;
 }
 
 inline void report(const char *probe, const char *what, double x, double cycles) {

@@ -1,6 +1,4 @@
 // What constants cost at first: as operands, at an index, and the program's own.
-#include <vector>
-
 #include "common.cuh"
 
 struct Parameters {
@@ -49,14 +47,6 @@ __global__ void own(unsigned first, unsigned beyond, long long* out) {
   keep(out, beyond == 0 ? t0 : t1, beyond == 0 ? t1 : t2, x);
 }
 
-double mean_of(const long long* device, int count) {
-  std::vector<long long> cycles(count);
-  CK(cudaMemcpy(cycles.data(), device, count * sizeof cycles[0], cudaMemcpyDeviceToHost));
-  double sum = 0;
-  for (long long c : cycles) sum += double(c);
-  return sum / count;
-}
-
 int main() {
   long long* d;
   CK(cudaMalloc(&d, 132 * 8 * 8));
@@ -64,7 +54,7 @@ int main() {
   char what[64];
   auto mean = [&](const char* name, int ctas, int warps) {
     snprintf(what, sizeof what, "first_%s_ctas%d", name, ctas);
-    report("first", what, warps, mean_of(d, ctas * warps));
+    report("first", what, warps, mean_cycles(d, ctas * warps));
   };
   unsigned fresh = 0;
   for (int ctas : {1, 132})
