@@ -162,7 +162,7 @@ class TimedSm {
   void acknowledge(TimedWarp& warp);
   void reduce_lines(TimedWarp& warp, const TimedOp& op, Cycle at);
   void let_go(u64 now_256);
-  void make_room(u64 now_256);
+  u64 make_room(u64 now_256);
   void schedule_stores();
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);

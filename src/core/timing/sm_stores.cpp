@@ -24,14 +24,15 @@ void TimedSm::schedule_stores() {
   stores_.schedule(store_port_.free_256 - std::min(store_port_.free_256, latency));
 }
 
-// The oldest held line leaves; what comes after it waits until it has.
-void TimedSm::make_room(u64 now_256) {
+// The oldest held line leaves; what comes after it waits until it has. When it has.
+u64 TimedSm::make_room(u64 now_256) {
   stores_.make_room(now_256);
   schedule_stores();
   const u64 room = std::max(now_256, stores_.next());
   let_go(room);
   stores_.wait_until(room);
   lsu_unit_.free_256 = std::max(lsu_unit_.free_256, room);
+  return room;
 }
 
 // Whether a store that joins no other finds its line: some time after the last store to it was sent.
@@ -87,13 +88,14 @@ void TimedSm::take_store(const PendingStore& store, u64 turn) {
   L1Counts& counts = counters_->l1[static_cast<u32>(L1Op::GlobalStore)];
   let_go(turn);
   stores_.take(turn, static_cast<u32>(store.lines.size()));
+  u64 at = turn;  // a line that had to wait for room is looked up when there is some
   for (u32 i = 0; i < store.lines.size(); ++i) {
     const LineShare& share = store.lines[i];
     const bool joins = stores_.join(share, store.bytes, i);
-    if (!store.local && (joins || store_hits(share, turn / 256)))
+    if (!joins && stores_.full()) at = make_room(turn);
+    if (!store.local && (joins || store_hits(share, at / 256)))
       counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
     if (joins) continue;
-    if (stores_.full()) make_room(turn);
     stores_.add(share, store.bytes, i, kStoreToken | store.warp);
     ++warp.acks;
   }
