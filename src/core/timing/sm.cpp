@@ -267,8 +267,7 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
       warp.blocked = Blocked::Group;
       return;
     case Flow::Passes:
-      warp.waits.add(Stall::Barrier, at);
-      return ready_stage(warp, now, follows);
+      return pass_barrier(warp, now, at, follows);
     case Flow::Goes:
       break;
   }
@@ -287,14 +286,17 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
 }
 
 // The next instruction's bytes.
-void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
+void TimedSm::fetch_stage(TimedWarp& warp, Cycle from, bool follows) {
   const u32 line = warp.pc >> kLineShift;
-  if (line != warp.line || !follows) {
-    const bool sequential = follows && warp.line != ~0u;
-    warp.line = line;
-    warp.waits.add(Stall::NoInstruction,
-                   instructions_.fetch(warp.part, line, fetch_from, sequential, *context_.home));
-  }
+  if (line == warp.line && follows) return;
+  const bool sequential = follows && warp.line != ~0u;
+  warp.line = line;
+  warp.waits.add(Stall::NoInstruction,
+                 instructions_.fetch(warp.part, line, from, sequential, *context_.home));
+}
+
+void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
+  fetch_stage(warp, fetch_from, follows);
   scoreboard_stage(warp);
 }
 

@@ -120,6 +120,7 @@ class TimedSm {
   void step(SubPartition& part, Cycle now);
   void issue(SubPartition& part, u32 slot, Cycle now);
   void after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now);
+  void fetch_stage(TimedWarp& warp, Cycle from, bool follows);
   void ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows);
   void scoreboard_stage(TimedWarp& warp);
   void issue_again(TimedWarp& warp);
@@ -143,6 +144,9 @@ class TimedSm {
   void part_lanes(SubPartition& part, Cycle now);
   Cycle resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const;
   void arrive(Resident& resident, u32 meeting, Cycle at);
+  void pass_barrier(TimedWarp& warp, Cycle fetch_from, Cycle at, bool follows);
+  void run_ahead(TimedWarp& warp, Cycle until);
+  bool answered(const TimedWarp& warp, const TimedOp& op, Cycle at) const;
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
 
   // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue

@@ -50,8 +50,53 @@ bool TimedSm::release_groups(Resident& resident, Cycle at) {
 
 void TimedSm::wake(TimedWarp& other, Cycle at) {
   other.blocked = Blocked::No;
-  other.waits.add(Stall::Barrier, at);
-  ready_stage(other, at, true);
+  pass_barrier(other, at, at, true);
+}
+
+void TimedSm::pass_barrier(TimedWarp& warp, Cycle fetch_from, Cycle at, bool follows) {
+  if (follows && context_.ops[warp.pc - 1].kind == TimedKind::Barrier)
+    run_ahead(warp, std::min(at, warp.issued + params_.barrier_deferral));
+  warp.waits.add(Stall::Barrier, at);
+  ready_stage(warp, fetch_from, follows);
+}
+
+// A barrier holds a warp some cycles after its issue: arithmetic behind it has issued by then, in slots that
+// are not accounted for here. Compilers see to it that memory comes later.
+void TimedSm::run_ahead(TimedWarp& warp, Cycle until) {
+  while (true) {
+    const u32 pc = warp.pc;
+    const TimedOp& op = context_.ops[pc];
+    if (op.kind != TimedKind::Fixed || op.const_line != kNoLine) return;
+    fetch_stage(warp, warp.issued, true);
+    const Cycle now = warp.waits.last;
+    if (now >= until || !answered(warp, op, now)) return;
+    spend_waits(warp, pc);
+    spend(warp, pc, Stall::Selected, now, now + 1);
+    ++counters_->issued;
+    if (op.issue != IssueClass::Free) {
+      const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
+      counters_->unit_cycles[own.server] += own.interval;
+    }
+    if (timeline_ != nullptr) timeline_->issued(now);
+    warp.issued = now;
+    perform(warp, op, now);
+    warp.waits.begin(now + 1);
+    warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
+    if (warp.warp != nullptr) {
+      flow(warp, op, now);
+    } else {
+      scripted_flow(warp, now);
+    }
+  }
+}
+
+// Whether every scoreboard that the instruction waits for is there at `at`.
+bool TimedSm::answered(const TimedWarp& warp, const TimedOp& op, Cycle at) const {
+  for (u32 rest = op.wait_mask; rest != 0; rest &= rest - 1) {
+    const u32 sb = lowest_lane(rest);
+    if (warp.scoreboard_open[sb] != 0 || warp.scoreboard_time[sb] > at) return false;
+  }
+  return true;
 }
 
 // As flow(), from the stream. A step can belong to two meetings: it let others go, and was itself let go
