@@ -117,9 +117,46 @@ def test_bank_conflicts_cost_two_cycles_a_pass_to_one_warp() -> None:
 
 
 def test_a_barrier_lets_go_after_the_last_arrival() -> None:
-    lines = [Line("BAR.SYNC 0x0", stall=5), Line("NOP"), EXIT]
+    lines = [Line("BAR.SYNC 0x0", stall=5), EXIT]
     bench = Bench()
     bench.run(lines, threads=64)
     bench.run(lines, threads=1024)
     few, many = (bench.run(lines, threads=t).stalls(1)["barrier"] for t in (64, 1024))
     assert many > few > 0
+
+
+def test_arithmetic_behind_a_barrier_does_not_wait_for_it() -> None:
+    """Memory, and what is behind it, does."""
+    bench = Bench()
+    late = [Line("S2R R0, SR_TID.X", writes=0), Line("ISETP.LT.AND P0, PT, R0, 0x20, PT", stall=13, waits=[0])]
+    lines = [
+        *late,
+        Line("@P0 BRA 0x60", stall=5),
+        *[Line("MUFU.EX2 R4, R4", writes=1), Line("MUFU.EX2 R4, R4", writes=1, waits=[1])],
+        Line("NOP", waits=[1]),
+        Line("BAR.SYNC 0x0", stall=1),
+        Line("FADD R5, R6, R7", stall=4),
+        Line("FADD R5, R5, R7", stall=4),
+        Line("LDS R8, [RZ]", writes=2),
+        Line("FADD R9, R9, R9"),
+        EXIT,
+    ]
+    bench.run(lines, threads=64, shared=1024)
+    run = bench.run(lines, threads=64, shared=1024)
+    waits = [run.stalls(line)["barrier"] for line in range(len(lines))]
+    assert [line for line, cycles in enumerate(waits) if cycles] == [9]
+    assert waits[9] > 2 * bench.params["xu_latency"]
+
+
+def test_a_hang_names_the_barrier_that_is_not_complete() -> None:
+    lines = [
+        Line("S2R R0, SR_TID.X", writes=0),
+        Line("ISETP.LT.AND P0, PT, R0, 0x20, PT", stall=13, waits=[0]),
+        Line("@P0 EXIT"),
+        Line("BAR.SYNC 0x0, 0x40"),
+        Line("FADD R5, R6, R7", stall=4),
+        EXIT,
+    ]
+    run = Bench().run(lines, threads=64)
+    assert run.status == "fault"
+    assert run.grid.fault["pc"] == 3 * 16

@@ -134,6 +134,10 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     op.reconverges = name == "BSYNC";
   } else if (name == "EXIT") {
     op.kind = TimedKind::Exit;
+  } else if (name == "MEMBAR" && has_part(opcode, "CTA")) {  // the SM's own order is enough
+    op.kind = TimedKind::Special;
+    op.issue = IssueClass::Mio;
+    op.latency = static_cast<u16>(params.source_release);
   } else if (any_of(name, {"MEMBAR", "FENCE", "ERRBAR", "CGAERRBAR", "CCTL", "CCTLL"})) {
     op.kind = name == "MEMBAR" ? TimedKind::Fence : TimedKind::Fixed;
     op.issue = IssueClass::Free;
@@ -204,6 +208,7 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     if (in.op == nullptr) continue;
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
+    op.held = op.kind != TimedKind::Fixed && op.issue != IssueClass::Fp64;
     op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&
         !in.operands[1].generic_uniform64) {

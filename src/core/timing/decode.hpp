@@ -48,6 +48,7 @@ struct TimedOp {
   bool bypass = false;         // not served by L1
   bool touches = false;        // what it touched is known once it has executed: memory, constants at an index
   bool copies = false;        // LDGSTS: its data goes on to shared memory; CommitCopies says who waits for it
+  bool held = true;           // by a barrier before it that is not complete
   bool answers_long = false;  // its scoreboard wait is a long one
   u16 const_line = kNoLine;   // bank and line of its constant operand
   u16 latency = 0;            // issue to answer of Unit, Special and the like

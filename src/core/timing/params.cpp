@@ -79,7 +79,6 @@ constexpr std::array kFields = {
     FIELD(uniform_latency),
     FIELD(barrier_interval),
     FIELD(barrier_latency),
-    FIELD(barrier_deferral),
     FIELD(membar_latency),
     FIELD(l1_bytes),
     FIELD(l1_ways),

@@ -58,7 +58,7 @@ struct TimingParams {
       data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0,
       fixed_constant_latency = 0, shuffle_latency = 0, shared_latency = 0, shared_atomic_latency = 0,
       xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0,
-      uniform_latency = 0, barrier_interval = 0, barrier_latency = 0, barrier_deferral = 0, membar_latency = 0, l1_bytes = 0,
+      uniform_latency = 0, barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0,
       l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0, store_sector_256 = 0, store_partial_256 = 0,
       store_line_256 = 0, store_hold_256 = 0, store_lines = 0, store_visible = 0, store_late_visible = 0,
       store_buffer_cycles = 0, store_credits = 0;

@@ -196,9 +196,14 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   state.cta->clock = now;
   worker_->left = worker_->slice;
   worker_->access.mask = 0;
+  if (warp.ahead != 0) {
+    state.active = warp.ahead;
+    state.pc = warp.pc;
+  }
   const u32 before = state.active;
   try {
     execute(state, context_.code, worker_->counts.data());
+    if (warp.ahead != 0) state.park(warp.ahead);
   } catch (Fault& fault) {
     fault.cta = state.cta->index;
     fault.warp = state.id;
@@ -267,7 +272,8 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
       warp.blocked = Blocked::Group;
       return;
     case Flow::Passes:
-      return pass_barrier(warp, now, at, follows);
+      warp.released = at;
+      return ready_stage(warp, now, follows);
     case Flow::Goes:
       break;
   }
@@ -297,6 +303,13 @@ void TimedSm::fetch_stage(TimedWarp& warp, Cycle from, bool follows) {
 
 void TimedSm::ready_stage(TimedWarp& warp, Cycle fetch_from, bool follows) {
   fetch_stage(warp, fetch_from, follows);
+  if (context_.ops[warp.pc].held) {
+    if (warp.ahead != 0) {
+      warp.blocked = Blocked::Group;
+      return;
+    }
+    warp.waits.add(Stall::Barrier, warp.released);
+  }
   scoreboard_stage(warp);
 }
 

@@ -144,9 +144,8 @@ class TimedSm {
   void part_lanes(SubPartition& part, Cycle now);
   Cycle resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const;
   void arrive(Resident& resident, u32 meeting, Cycle at);
-  void pass_barrier(TimedWarp& warp, Cycle fetch_from, Cycle at, bool follows);
-  void run_ahead(TimedWarp& warp, Cycle until);
-  bool answered(const TimedWarp& warp, const TimedOp& op, Cycle at) const;
+  static bool waits(const TimedWarp& warp) { return warp.blocked == Blocked::Group || warp.ahead != 0; }
+  bool goes_ahead(TimedWarp& warp, u32 barrier);
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
 
   // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue

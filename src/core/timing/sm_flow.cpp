@@ -10,7 +10,12 @@ namespace warpath {
 // How the warp goes on after what it has just executed; barriers release others at `at`.
 TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
   Warp& state = *warp.warp;
+  if (warp.ahead != 0) {
+    ++warp.pc;
+    return Flow::Goes;
+  }
   CtaStream* stream = resident_[warp.cta].stream;
+  const u32 pc = warp.pc;
   Flow result = Flow::Goes;
   const bool barrier = op.kind == TimedKind::Barrier;
   if (barrier || op.kind == TimedKind::Exit) {
@@ -26,6 +31,7 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
   if (result == Flow::Goes && state.active == 0 && !select_group(state)) {
     result = state.exited == kFullMask ? Flow::Exits : Flow::Blocks;
     if (stream != nullptr && result == Flow::Exits) stream->warp(warp.id).last().flags |= Step::kExits;
+    if (barrier && result == Flow::Blocks && goes_ahead(warp, pc)) return Flow::Goes;
   }
   warp.pc = state.pc;
   return result;
@@ -36,7 +42,7 @@ bool TimedSm::release_groups(Resident& resident, Cycle at) {
   bool any = false;
   for (u16 number : resident.warps) {
     TimedWarp& other = warps_[number];
-    if (!other.live || other.blocked != Blocked::Group || !select_group(*other.warp)) continue;
+    if (!other.live || !waits(other) || !select_group(*other.warp)) continue;
     if (resident.stream != nullptr) {
       if (!any) resident.stream->open_meeting();
       resident.stream->join(other.id, true);
@@ -49,53 +55,29 @@ bool TimedSm::release_groups(Resident& resident, Cycle at) {
 }
 
 void TimedSm::wake(TimedWarp& other, Cycle at) {
+  other.ahead = 0;
+  if (other.blocked != Blocked::Group) {
+    other.released = at;
+    return;
+  }
   other.blocked = Blocked::No;
-  pass_barrier(other, at, at, true);
+  other.waits.add(Stall::Barrier, at);
+  ready_stage(other, at, true);
 }
 
-void TimedSm::pass_barrier(TimedWarp& warp, Cycle fetch_from, Cycle at, bool follows) {
-  if (follows && context_.ops[warp.pc - 1].kind == TimedKind::Barrier)
-    run_ahead(warp, std::min(at, warp.issued + params_.barrier_deferral));
-  warp.waits.add(Stall::Barrier, at);
-  ready_stage(warp, fetch_from, follows);
-}
-
-// A barrier holds a warp some cycles after its issue: arithmetic behind it has issued by then, in slots that
-// are not accounted for here. Compilers see to it that memory comes later.
-void TimedSm::run_ahead(TimedWarp& warp, Cycle until) {
-  while (true) {
-    const u32 pc = warp.pc;
-    const TimedOp& op = context_.ops[pc];
-    if (op.kind != TimedKind::Fixed || op.const_line != kNoLine) return;
-    fetch_stage(warp, warp.issued, true);
-    const Cycle now = warp.waits.last;
-    if (now >= until || !answered(warp, op, now)) return;
-    spend_waits(warp, pc);
-    spend(warp, pc, Stall::Selected, now, now + 1);
-    ++counters_->issued;
-    if (op.issue != IssueClass::Free) {
-      const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
-      counters_->unit_cycles[own.server] += own.interval;
-    }
-    if (timeline_ != nullptr) timeline_->issued(now);
-    warp.issued = now;
-    perform(warp, op, now);
-    warp.waits.begin(now + 1);
-    warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
-    if (warp.warp != nullptr) {
-      flow(warp, op, now);
-    } else {
-      scripted_flow(warp, now);
-    }
-  }
-}
-
-// Whether every scoreboard that the instruction waits for is there at `at`.
-bool TimedSm::answered(const TimedWarp& warp, const TimedOp& op, Cycle at) const {
-  for (u32 rest = op.wait_mask; rest != 0; rest &= rest - 1) {
-    const u32 sb = lowest_lane(rest);
-    if (warp.scoreboard_open[sb] != 0 || warp.scoreboard_time[sb] > at) return false;
-  }
+// Whether a warp that has come to a barrier goes on with what is behind it: arithmetic does not wait, and all
+// of its lanes are here.
+bool TimedSm::goes_ahead(TimedWarp& warp, u32 barrier) {
+  const Warp& state = *warp.warp;
+  if ((state.at_barrier | state.exited) != kFullMask) return false;
+  bool here = true;
+  for_lanes(state.at_barrier, [&](u32 lane) { here &= state.lane_pc[lane] == barrier + 1; });
+  if (!here) return false;
+  warp.ahead = state.at_barrier;
+  warp.barrier = barrier;
+  warp.pc = barrier + 1;
+  CtaStream* stream = resident_[warp.cta].stream;
+  if (stream != nullptr) stream->warp(warp.id).goes_ahead();
   return true;
 }
 
@@ -114,7 +96,9 @@ TimedSm::Flow TimedSm::scripted_flow(TimedWarp& warp, Cycle at) {
   if ((wait.flags & Step::kWaits) == 0) return Flow::Goes;
   if (resident.missing[wait.payload] == 0) return Flow::Passes;
   warp.meeting = wait.payload;
-  return Flow::Blocks;
+  if ((wait.flags & Step::kAhead) == 0) return Flow::Blocks;
+  warp.ahead = kFullMask;
+  return Flow::Goes;
 }
 
 // One more is at the meeting; the last lets everybody go.
@@ -122,7 +106,7 @@ void TimedSm::arrive(Resident& resident, u32 meeting, Cycle at) {
   if (--resident.missing[meeting] != 0) return;
   for (u16 number : resident.warps) {
     TimedWarp& other = warps_[number];
-    if (other.live && other.blocked == Blocked::Group && other.meeting == meeting) wake(other, at);
+    if (other.live && waits(other) && other.meeting == meeting) wake(other, at);
   }
 }
 
@@ -151,7 +135,7 @@ bool TimedSm::blocked_at(Fault& fault) const {
     const Warp& state = *warp.warp;
     const u32 waiting = ~state.exited;
     fault.lane = lowest_lane(waiting);
-    fault.index = std::max(state.lane_pc[fault.lane], 1u) - 1;
+    fault.index = warp.ahead != 0 ? warp.barrier : std::max(state.lane_pc[fault.lane], 1u) - 1;
     fault.cta = state.cta->index;
     fault.warp = state.id;
     return true;

@@ -242,8 +242,7 @@ void TimedSm::hold_back(const Server& way_out) {
 void TimedSm::finish_load(Load& load) {
   TimedWarp& warp = warps_[load.warp];
   --warp.scoreboard_open[load.scoreboard];
-  // What comes back waits for the stores in front of it, as what goes out does.
-  const Cycle there = std::max(load.ready, stores_.done_with(store_queues_.lines()) / 256);
+  const Cycle there = load.ready;
   load.ready = std::max(data_stage_.book(there, load.passes), there + load.passes - 1);
   if (load.group == kNoGroup) {  // what LDGSTS brings goes on to shared memory
     const u32 cycles = load.passes * params_.data_interval;

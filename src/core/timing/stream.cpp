@@ -1,6 +1,7 @@
 #include "timing/stream.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace warpath {
 namespace {
@@ -19,6 +20,13 @@ void WarpStream::touched(const Touch& touch) {
                       touch.where, static_cast<u8>(flags), touch.width, touch.pieces, touch.lanes});
   lines_.insert(lines_.end(), touch.lines.lines.begin(), touch.lines.lines.begin() + count);
 }
+
+void WarpStream::goes_ahead() {
+  barrier_ = steps_.size() - 1;
+  last().flags |= Step::kAhead;
+}
+
+Step& WarpStream::meets() { return steps_[std::min(std::exchange(barrier_, kNone), steps_.size() - 1)]; }
 
 void WarpStream::read(u32 touch, Touch& out) const {
   const Packed& own = touches_[touch];
@@ -54,9 +62,10 @@ void CtaStream::open_meeting() {
 
 void CtaStream::join(u32 warp, bool waits) {
   auto& steps = warps_[warp]->steps();
-  if ((steps.back().flags & Step::kArrives) != 0) steps.push_back({steps.back().pc, Step::kMore, 0});
-  steps.back().flags |= Step::kArrives | (waits ? Step::kWaits : 0);
-  steps.back().payload = static_cast<u32>(meetings_.size() - 1);
+  if ((warps_[warp]->last().flags & Step::kArrives) != 0) steps.push_back({steps.back().pc, Step::kMore, 0});
+  Step& step = warps_[warp]->meets();
+  step.flags |= Step::kArrives | (waits ? Step::kWaits : 0);
+  step.payload = static_cast<u32>(meetings_.size() - 1);
   ++meetings_.back();
 }
 

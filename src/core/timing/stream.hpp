@@ -22,6 +22,7 @@ struct Step {
     kMore = 8,     // no instruction: a second meeting of the step before
     kParts = 16,   // a branch that only some of its lanes took,
     kDeeper = 32,  // when other lanes were elsewhere already
+    kAhead = 64,   // a barrier that the warp does not wait at: what is behind it does
   };
   u32 pc : 24;
   u32 flags : 8;
@@ -34,6 +35,10 @@ class WarpStream {
   // Of the step added last.
   void touched(const Touch& touch);
   Step& last() { return steps_.back(); }
+  // The step added last is a barrier, and others will follow before it is complete.
+  void goes_ahead();
+  // The step that a meeting is about: that barrier, or else the last one.
+  Step& meets();
 
   std::vector<Step>& steps() { return steps_; }
   const std::vector<Step>& steps() const { return steps_; }
@@ -47,7 +52,10 @@ class WarpStream {
     u8 flags, width, pieces, lanes;
   };
 
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
   std::vector<Step> steps_;
+  std::size_t barrier_ = kNone;  // the step of the barrier that is not complete
   std::vector<Packed> touches_;
   std::vector<LineShare> lines_;
 };

@@ -56,9 +56,12 @@ struct TimedWarp {
   u32 line = ~0u;       // instruction line it decodes from
   u32 pc = 0;           // instruction index of what it issues next
   u32 exit_pc = 0;
-  u32 meeting = 0;  // while replaying and blocked: whom it waits for
-  u16 id = 0;       // in its CTA
-  u16 cta = 0;      // index of its CTA among the SM's residents
+  u32 meeting = 0;     // while replaying: whom it waits for
+  u32 ahead = 0;       // its lanes, while it issues what is behind a barrier that is not complete
+  u32 barrier = 0;     // that barrier
+  Cycle released = 0;  // when the last barrier let it go
+  u16 id = 0;          // in its CTA
+  u16 cta = 0;         // index of its CTA among the SM's residents
   u8 part = 0;
   u8 slot = 0;
   Blocked blocked = Blocked::No;
