@@ -135,6 +135,7 @@ void MemorySystem::begin_launch() {
                    Channel{Calendar(kOne), 0, std::vector<u64>(std::max(params_.dram_banks, 1u), ~u64{0})});
   store_windows_.assign(params_.sms, StoreWindow{std::vector<Cycle>(std::max(params_.store_credits, 1u)), 0});
   last_write_ = 0;
+  behind_stores_.assign(params_.sms, 0);
   reply_ports_.assign(params_.sms, Calendar(params_.reply_port_bytes));
   coalescer_ = ReadCoalescer(params_);
   gpc_ports_.assign(params_.gpcs, Calendar(params_.gpc_port_bytes));
@@ -426,12 +427,16 @@ void MemorySystem::serve(std::span<const Request> requests, std::vector<std::vec
     const u32 gpc = floorplan_.gpc(request.sm);
     const u32 near = floorplan_.partition(gpc);
     const u64 way = distances_[std::size_t{request.sm} * params_.l2_slices + home.slice];
-    const Cycle arrives = request.time + params_.request_latency + way;
+    Cycle arrives = request.time + params_.request_latency + way;
+    if (request.kind == RequestKind::Read) arrives = std::max(arrives, behind_stores_[request.sm]);
     Reply reply{.time = 0, .token = request.token, .done = 0};
     if (request.kind == RequestKind::Write || request.kind == RequestKind::Reduce) {
       const Cycle done = serve_write(request, home, arrives, near);
       reply.done = done + params_.reply_latency + way;
       reply.time = store_credit(request, reply.done);
+      const Cycle taken = done - (near != home.partition ? params_.l2_fabric_latency / 2 : 0);
+      if (request.kind == RequestKind::Write)
+        behind_stores_[request.sm] = std::max(behind_stores_[request.sm], taken);
       last_write_ = std::max(last_write_, done);
     } else {
       reply.time = serve_reply(request, home, arrives, gpc, near, way);

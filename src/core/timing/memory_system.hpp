@@ -133,6 +133,8 @@ class MemorySystem {
   std::vector<Channel> channels_;
   std::vector<Calendar> reply_ports_;  // by SM
   std::vector<Calendar> gpc_ports_;
+  std::vector<Cycle>
+      behind_stores_;  // by SM: when L2 has taken what it stored, which its reads do not overtake
   std::vector<StoreWindow> store_windows_;  // by SM
   Cycle last_write_ = 0;
   std::vector<u8> distances_;  // by SM and slice, cycles each way

@@ -149,7 +149,7 @@ class TimedSm {
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
 
   // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue
-  Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now);
+  Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now, Cycle behind = 0);
   void answer(TimedWarp& warp, u8 scoreboard, Cycle at, bool is_long);
   void load_constant(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now);
   void take_constant();
@@ -166,6 +166,7 @@ class TimedSm {
   void reduce_lines(TimedWarp& warp, const TimedOp& op, Cycle at);
   void let_go(u64 now_256);
   u64 make_room(u64 now_256);
+  u64 store_port() const;
   void schedule_stores();
   void send(Cycle at, const LineShare& share, RequestKind kind, u32 token, bool floating);
   u32 join_request(u64 line, u32 place, u8 sectors, Cycle leaves);
@@ -201,6 +202,8 @@ class TimedSm {
   CreditQueue lsu_queue_;
   StoreQueues store_queues_;
   StoreBuffer stores_;
+  u64 stores_out_ =
+      0;  // when all stores before the instruction that is issuing will have gone out, in 256ths
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
   Calendar data_stage_;  // L1's data, read once a load has all of it
   std::vector<Load> loads_;

@@ -17,8 +17,10 @@ L1Op op_of(const Touch& touch, const TimedOp& op) {
 }  // namespace
 
 // Puts an instruction into its queue: through the sub-partition's port with its late operands, then to the
-// unit that all sub-partitions share. Returns when the unit starts on it.
-Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now) {
+// unit that all sub-partitions share. Returns when the unit starts on it; its place in the queue is taken
+// until `behind` at least.
+Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now,
+                       Cycle behind) {
   const bool idle = op.touches && touch_.where == Touch::Where::Nowhere;  // no lane has operands
   const u32 operands = idle ? 0 : op.late_operands;
   const u64 port =
@@ -31,8 +33,9 @@ Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 
   if (&unit == &lsu_unit_) {
     counters_->lsu_cycles += cost;
     // In front of the LSU there is a second, deeper queue, for all sub-partitions.
-    leaves = std::min(start, std::max(there / 256, lsu_queue_.oldest()));
-    lsu_queue_.push(start);
+    const Cycle leaves_unit = std::max(start, behind);
+    leaves = std::min(leaves_unit, std::max(there / 256, lsu_queue_.oldest()));
+    lsu_queue_.push(leaves_unit);
   }
   if (!lg) part.mio_head = leaves;
   const u32 c = static_cast<u32>(op.issue);
@@ -109,8 +112,12 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const u32 cost = std::max(goes_out ? lines.count : wavefronts, touch_.width * u32(kLanes) / kLineBytes) *
                    params_.lsu_interval;
   // What comes behind stores waits for them.
-  if (!goes_out) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, stores_.done_with(store_queues_.lines()));
-  const Cycle start = enqueue(part, op, lsu_unit_, cost, now);
+  const u64 port = std::max(store_port(), now * 256);
+  const u64 behind = stores_.in_by(port, store_queues_);
+  stores_out_ = stores_.out_by(port, store_queues_);
+  if (!goes_out) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, behind);
+  const Cycle start =
+      enqueue(part, op, lsu_unit_, cost, now, touch_.write && !touch_.atomic ? behind / 256 : 0);
   answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
   if (op.reduces) {
     reduce_lines(warp, op, start);
@@ -192,6 +199,8 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     loads_[number].group = warp.copies_done + static_cast<u32>(warp.copies.size()) - 1;
   }
   const bool local = touch_.local;
+  // Nor does it overtake them on the way out.
+  const Cycle behind = stores_out_ / 256 + params_.l1_miss_latency;
   const RequestKind kind = touch_.atomic ? RequestKind::Atomic : RequestKind::Read;
   for (u32 i = 0; i < touch_.lines.count; ++i) {
     const LineShare& share = touch_.lines.lines[i];
@@ -210,7 +219,8 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     }
     if (missing == 0) continue;
     if (line == nullptr && !(op.bypass && !local)) line = l1_.replace(share.line);
-    const Cycle leaves = std::max(at + params_.l1_miss_latency, miss_port_.free_256 / 256 + 1);
+    const Cycle turn = std::max(at + params_.l1_miss_latency, miss_port_.free_256 / 256 + 1);
+    const Cycle leaves = std::max(turn, behind);
     const u32 merged = line != nullptr ? join_request(share.line, l1_.index(line), missing, leaves) : kNoMiss;
     const u32 miss =
         merged != kNoMiss ? merged : new_miss(line != nullptr ? l1_.index(line) : kNoMiss, missing);
@@ -220,7 +230,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     }
     wait_for(miss, number);
     if (merged != kNoMiss) continue;
-    miss_port_.take((leaves - 1) * 256, u64{params_.miss_interval_256});
+    miss_port_.take((turn - 1) * 256, u64{params_.miss_interval_256});
     LineShare wanted = share;
     wanted.sectors = missing;
     send(leaves, wanted, kind, miss, op.floating);

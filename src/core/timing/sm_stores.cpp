@@ -19,10 +19,13 @@ void TimedSm::let_go(u64 now_256) {
   });
 }
 
-void TimedSm::schedule_stores() {
+// When the way out is free, as seen from the buffer.
+u64 TimedSm::store_port() const {
   const u64 latency = u64{params_.l1_miss_latency} * 256;
-  stores_.schedule(store_port_.free_256 - std::min(store_port_.free_256, latency));
+  return store_port_.free_256 - std::min(store_port_.free_256, latency);
 }
+
+void TimedSm::schedule_stores() { stores_.schedule(store_port()); }
 
 // The oldest held line leaves; what comes after it waits until it has. When it has.
 u64 TimedSm::make_room(u64 now_256) {
@@ -58,14 +61,18 @@ bool TimedSm::write_local(const LineShare& share) {
 void TimedSm::queue_store(TimedWarp& warp, L1Counts& counts, Cycle at) {
   const Coalesced& lines = touch_.lines;
   const u32 bytes = u32{touch_.width} * touch_.lanes / std::max(lines.count, 1u);
-  for (u32 i = 0; touch_.local && i < lines.count; ++i) {
+  u64 cost = 0;
+  for (u32 i = 0; i < lines.count; ++i) {
     const LineShare& share = lines.lines[i];
-    if (write_local(share)) counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
+    cost += stores_.cost(share.sectors, bytes);
+    if (touch_.local && write_local(share))
+      counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
   }
   store_queues_.push(warp.part, {at,
                                  static_cast<u16>(&warp - warps_.data()),
                                  touch_.local,
                                  bytes,
+                                 cost,
                                  {lines.lines.begin(), lines.lines.begin() + lines.count}});
   warp.ack_time = std::max(warp.ack_time, at + std::max(lines.count, 1u) - 1 + params_.l1_miss_latency);
   ++warp.acks;

@@ -20,6 +20,7 @@ struct PendingStore {
   u16 warp = 0;
   bool local = false;
   u32 bytes = 0;  // of each line
+  u64 cost = 0;   // how long the way out is taken by all of it
   std::vector<LineShare> lines;
 };
 
@@ -30,9 +31,11 @@ class StoreQueues {
 
   void push(u32 part, PendingStore store) {
     lines_ += static_cast<u32>(store.lines.size());
+    cost_ += store.cost;
     queues_[part].push_back(std::move(store));
   }
   u32 lines() const { return lines_; }  // of all of them
+  u64 cost() const { return cost_; }
 
   // When the first of them has come.
   Cycle first() const {
@@ -49,6 +52,7 @@ class StoreQueues {
     PendingStore store = std::move(queues_[turn_].front());
     queues_[turn_].pop_front();
     lines_ -= static_cast<u32>(store.lines.size());
+    cost_ -= store.cost;
     return store;
   }
 
@@ -56,6 +60,7 @@ class StoreQueues {
   std::vector<std::deque<PendingStore>> queues_;
   std::size_t turn_ = 0;
   u32 lines_ = 0;
+  u64 cost_ = 0;
 };
 
 // Times in 256ths of a cycle.
@@ -86,8 +91,19 @@ class StoreBuffer {
   }
 
   u64 free() const { return free_; }
-  // When `lines` more, which wait, will have come in.
-  u64 done_with(u32 lines) const { return free_ + u64{lines} * line_; }
+  // When what is held will have gone through a port that is free at `port`, and `waiting` behind it.
+  u64 out_by(u64 port, const StoreQueues& waiting) const {
+    u64 out = port + waiting.cost();
+    for (const HeldLine& line : held_) out += cost(line.share.sectors, line.bytes);
+    return out;
+  }
+  // When what waits will have come in: all but what there is room for has gone out by then.
+  u64 in_by(u64 port, const StoreQueues& waiting) const {
+    const u64 in = free_ + u64{waiting.lines()} * line_;
+    const u64 lines = held_.size() + waiting.lines();
+    if (lines <= most_) return in;
+    return std::max(in, port + (out_by(port, waiting) - port) * (lines - most_) / lines);
+  }
 
   // It comes in from `now` on. Lines that are held wait for as long.
   void take(u64 now, u32 lines) {
