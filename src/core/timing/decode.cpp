@@ -120,6 +120,7 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
     op.issue = IssueClass::Mio;
     op.latency = static_cast<u16>(name == "S2UR" ? params.uniform_special_latency : params.special_latency);
     op.reads_special = any_of(name, {"S2R", "S2UR"});
+    op.groups = name == "MATCH" && has_part(opcode, "ANY");
   } else if (name == "SHFL") {
     op.kind = TimedKind::Shuffle;
     op.issue = IssueClass::Mio;

@@ -40,6 +40,7 @@ struct TimedOp {
   u8 late_operands = 0;             // registers read after issue: addresses and data of memory instructions
   bool is_load = false;
   bool reads_special = false;  // S2R, S2UR
+  bool groups = false;         // MATCH.ANY: takes as long as it finds different values
   bool reduces = false;        // an atomic that returns nothing
   bool far_jump = false;       // calls, returns and jumps through a register
   bool reconverges = false;    // BSYNC

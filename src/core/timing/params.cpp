@@ -62,6 +62,8 @@ constexpr std::array kFields = {
     FIELD(operand_interval_256),
     FIELD(misc_interval),
     FIELD(special_interval),
+    FIELD(match_interval_256),
+    FIELD(match_latency_256),
     FIELD(uniform_special_latency),
     FIELD(data_interval),
     FIELD(lsu_interval),

@@ -54,14 +54,14 @@ struct TimingParams {
       constant_pass_latency = 0;
   // memory instructions inside the SM
   u32 mio_credits = 0, lg_credits = 0, lsu_credits = 0, mio_latency = 0, mio_interval = 0,
-      operand_interval_256 = 0, misc_interval = 0, special_interval = 0, uniform_special_latency = 0,
-      data_interval = 0, lsu_interval = 0, special_latency = 0, constant_latency = 0,
-      fixed_constant_latency = 0, shuffle_latency = 0, shared_latency = 0, shared_atomic_latency = 0,
-      xu_latency = 0, l1_latency = 0, source_release = 0, tensor_latency = 0, fp64_latency = 0,
-      uniform_latency = 0, barrier_interval = 0, barrier_latency = 0, membar_latency = 0, l1_bytes = 0,
-      l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0, store_sector_256 = 0, store_partial_256 = 0,
-      store_line_256 = 0, store_hold_256 = 0, store_lines = 0, store_visible = 0, store_late_visible = 0,
-      store_buffer_cycles = 0, store_credits = 0;
+      operand_interval_256 = 0, misc_interval = 0, special_interval = 0, match_interval_256 = 0,
+      match_latency_256 = 0, uniform_special_latency = 0, data_interval = 0, lsu_interval = 0,
+      special_latency = 0, constant_latency = 0, fixed_constant_latency = 0, shuffle_latency = 0,
+      shared_latency = 0, shared_atomic_latency = 0, xu_latency = 0, l1_latency = 0, source_release = 0,
+      tensor_latency = 0, fp64_latency = 0, uniform_latency = 0, barrier_interval = 0, barrier_latency = 0,
+      membar_latency = 0, l1_bytes = 0, l1_ways = 0, l1_miss_latency = 0, miss_interval_256 = 0,
+      store_sector_256 = 0, store_partial_256 = 0, store_line_256 = 0, store_hold_256 = 0, store_lines = 0,
+      store_visible = 0, store_late_visible = 0, store_buffer_cycles = 0, store_credits = 0;
   // between SMs and L2
   u32 merging_cycles = 0, merging_reads = 0, merging_depth = 0, request_latency = 0, reply_latency = 0,
       distance_spread = 0, reply_port_bytes = 0, gpc_port_bytes = 0;

@@ -147,6 +147,7 @@ class TimedSm {
   static bool waits(const TimedWarp& warp) { return warp.blocked == Blocked::Group || warp.ahead != 0; }
   bool goes_ahead(TimedWarp& warp, u32 barrier);
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
+  u32 match_groups(const TimedWarp& warp);
 
   // sm_memory.cpp, sm_special.cpp: what goes through the MIO queue
   Cycle enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 cost, Cycle now, Cycle behind = 0);
@@ -202,8 +203,10 @@ class TimedSm {
   CreditQueue lsu_queue_;
   StoreQueues store_queues_;
   StoreBuffer stores_;
-  u64 stores_out_ =
-      0;  // when all stores before the instruction that is issuing will have gone out, in 256ths
+  // Of the instruction that is issuing: when it leaves its queue, its sources read by then; and when all
+  // stores before it will have gone out, in 256ths.
+  Cycle left_ = 0;
+  u64 stores_out_ = 0;
   Server misc_unit_, lsu_unit_, store_port_, miss_port_, barrier_unit_;
   Calendar data_stage_;  // L1's data, read once a load has all of it
   std::vector<Load> loads_;

@@ -38,6 +38,7 @@ Cycle TimedSm::enqueue(SubPartition& part, const TimedOp& op, Server& unit, u32 
     lsu_queue_.push(leaves_unit);
   }
   if (!lg) part.mio_head = leaves;
+  left_ = leaves;
   const u32 c = static_cast<u32>(op.issue);
   part.hold_class(c, now, (lg ? part.lg : part.mio).push(leaves));
   return start;
@@ -58,7 +59,7 @@ void TimedSm::memory(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32
   // No lane took part: the instruction passes through the queue all the same.
   const Cycle start = enqueue(part, op, lsu_unit_, params_.lsu_interval, now);
   answer(warp, op.write_sb, start + params_.source_release, op.answers_long);
-  answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
+  answer(warp, op.read_sb, left_ + params_.source_release, op.answers_long);
 }
 
 void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
@@ -78,7 +79,7 @@ void TimedSm::shared_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   const u32 passes = cost * params_.data_interval;
   const Cycle data = std::max(part.data_port.book(start, passes), start + passes);
   answer(warp, op.write_sb, std::max(start + cost, data) - 1 + latency, false);
-  answer(warp, op.read_sb, start + params_.source_release, false);
+  answer(warp, op.read_sb, left_ + params_.source_release, false);
 }
 
 // The first line of the warp's own local memory.
@@ -118,7 +119,7 @@ void TimedSm::cached_access(SubPartition& part, TimedWarp& warp, const TimedOp& 
   if (!goes_out) lsu_unit_.free_256 = std::max(lsu_unit_.free_256, behind);
   const Cycle start =
       enqueue(part, op, lsu_unit_, cost, now, touch_.write && !touch_.atomic ? behind / 256 : 0);
-  answer(warp, op.read_sb, start + params_.source_release, op.answers_long);
+  answer(warp, op.read_sb, left_ + params_.source_release, op.answers_long);
   if (op.reduces) {
     reduce_lines(warp, op, start);
   } else if (touch_.write) {

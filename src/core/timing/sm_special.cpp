@@ -24,7 +24,7 @@ void TimedSm::load_constant(SubPartition& part, TimedWarp& warp, const TimedOp& 
     load.at = enqueue(part, op, misc_unit_, params_.misc_interval, now);
   }
   ++warp.scoreboard_open[op.write_sb];
-  answer(warp, op.read_sb, load.at + params_.source_release, false);
+  answer(warp, op.read_sb, left_ + params_.source_release, false);
   const auto place = std::lower_bound(constants_.begin(), constants_.end(), load.at,
                                       [](const PendingConstant& other, Cycle at) { return other.at > at; });
   constants_.insert(place, load);
@@ -56,15 +56,31 @@ void TimedSm::go_on(TimedWarp& warp, Cycle answered) {
   if (warp.blocked == Blocked::Draining && !owed(warp)) end_warp(warp);
 }
 
+// How many different values the MATCH.ANY that is issuing has found.
+u32 TimedSm::match_groups(const TimedWarp& warp) {
+  if (warp.warp == nullptr) return warp.script->payload;
+  const Warp& state = *warp.warp;
+  const u32* masks = state.read_row(context_.code[warp.pc].operands[0].reg);
+  u32 groups = 0;
+  for_lanes(state.active, [&](u32 lane) { groups += masks[lane] != 0 && lowest_lane(masks[lane]) == lane; });
+  CtaStream* stream = resident_[warp.cta].stream;
+  if (stream != nullptr) stream->warp(warp.id).last().payload = groups;
+  return groups;
+}
+
 void TimedSm::special(SubPartition& part, TimedWarp& warp, const TimedOp& op, Cycle now) {
   if (op.kind == TimedKind::Constant) return load_constant(part, warp, op, now);
-  const Cycle start = op.kind == TimedKind::Shuffle ? enqueue(part, op, lsu_unit_, params_.lsu_interval, now)
-                      : op.reads_special
-                          ? enqueue(part, op, part.special_registers, params_.special_interval, now)
-                          : enqueue(part, op, misc_unit_, params_.misc_interval, now);
-  answer(warp, op.write_sb, start + op.latency, false);
-  answer(warp, op.read_sb, start + params_.source_release, false);
-  warp.ack_time = std::max(warp.ack_time, start + op.latency);
+  const u32 groups = op.groups ? match_groups(warp) : 0;
+  const Cycle start =
+      op.kind == TimedKind::Shuffle ? enqueue(part, op, lsu_unit_, params_.lsu_interval, now)
+      : op.groups ? enqueue(part, op, part.matches, (groups * params_.match_interval_256 + 255) / 256, now)
+      : op.reads_special ? enqueue(part, op, part.special_registers, params_.special_interval, now)
+                         : enqueue(part, op, misc_unit_, params_.misc_interval, now);
+  const u64 more = u64{std::max(groups, 1u) - 1} * params_.match_latency_256 / 256;
+  const Cycle answered = start + op.latency + more;
+  answer(warp, op.write_sb, answered, false);
+  answer(warp, op.read_sb, left_ + params_.source_release, false);
+  warp.ack_time = std::max(warp.ack_time, answered);
 }
 
 // LDGDEPBAR: its scoreboard counts the copies that came before as one.

@@ -54,6 +54,7 @@ struct SubPartition {
   Server constants;          // indexed ones: one instruction after another
   Cycle constants_held = 0;  // by one whose lines are not all asked for yet
   Server special_registers;  // as are reads of these
+  Server matches;            // MATCH.ANY: a value after another
   CreditQueue mio, lg;
   Cycle mio_head = 0;  // when the last one left its queue, which it does in order
   std::array<u8, 3> reuse_register{255, 255, 255};
