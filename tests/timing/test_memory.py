@@ -128,7 +128,10 @@ def test_a_barrier_lets_go_after_the_last_arrival() -> None:
 def test_arithmetic_behind_a_barrier_does_not_wait_for_it() -> None:
     """Memory, and what is behind it, does."""
     bench = Bench()
-    late = [Line("S2R R0, SR_TID.X", writes=0), Line("ISETP.LT.AND P0, PT, R0, 0x20, PT", stall=13, waits=[0])]
+    late = [
+        Line("S2R R0, SR_TID.X", writes=0),
+        Line("ISETP.LT.AND P0, PT, R0, 0x20, PT", stall=13, waits=[0]),
+    ]
     lines = [
         *late,
         Line("@P0 BRA 0x60", stall=5),

@@ -12,7 +12,6 @@
 namespace warpath {
 
 // Constants are known by bank and 64-byte line; the level behind an SM's caches brings blocks of them.
-inline constexpr u32 kConstBankShift = 10;
 inline constexpr u32 kConstLinesPerBlock = 4;
 
 // Where the banks of the running program are, and whether an earlier launch left them in L2.
@@ -42,7 +41,7 @@ class ConstantPort {
   // When a line that is asked for at `at` is served.
   Cycle take(Cycle at) {
     const Cycle done = calendar_.book(at, interval_);
-    return std::max(at, done - std::min<Cycle>(done, interval_)) + others_;
+    return std::max(at, less(done, interval_)) + others_;
   }
   void forget(Cycle now) { calendar_.forget(now); }
 

@@ -169,8 +169,7 @@ void set_operands(const Instr& in, TimedOp& op) {
   for (u32 i = 0; i < in.operand_count; ++i) {
     const Operand& source = in.operands[i];
     if (source.kind == OperandKind::Const && !source.generic_uniform64 && op.kind != TimedKind::Constant) {
-      const u64 line = (u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
-      op.const_line = static_cast<u16>(line);
+      op.const_line = const_line(source.bank, static_cast<u64>(source.value));
     }
     const bool any_source = source.kind == OperandKind::Reg || source.kind == OperandKind::UReg ||
                             source.kind == OperandKind::Imm || source.kind == OperandKind::Const;
@@ -214,8 +213,7 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&
         !in.operands[1].generic_uniform64) {
       const Operand& source = in.operands[1];
-      op.const_line =
-          static_cast<u16>(u64{source.bank} << 10 | static_cast<u64>(source.value) >> kConstLineBits);
+      op.const_line = const_line(source.bank, static_cast<u64>(source.value));
     }
   }
   return ops;

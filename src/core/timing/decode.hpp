@@ -25,7 +25,13 @@ enum class TimedKind : u8 {
 };
 
 inline constexpr u16 kNoLine = 0xffff;
-inline constexpr u32 kConstLineBits = 6;  // constant caches hold 64-byte lines
+inline constexpr u32 kConstLineBits = 6;    // constant caches hold 64-byte lines
+inline constexpr u32 kConstBankShift = 10;  // a bank has so many bits of them
+
+// The line of a constant, of all banks.
+constexpr u16 const_line(u32 bank, u64 offset) {
+  return static_cast<u16>(u64{bank} << kConstBankShift | offset >> kConstLineBits);
+}
 
 struct TimedOp {
   TimedKind kind = TimedKind::Fixed;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "timing/resource.hpp"
+
 namespace warpath {
 
 Floorplan::Floorplan(const TimingParams& params)
@@ -18,7 +20,7 @@ Floorplan::Floorplan(const TimingParams& params)
 }
 
 std::vector<u32> Floorplan::order(u64 blocks, u32 sms, u32 first_gpc) const {
-  const u32 lead = std::min(lead_, sms);
+  const u32 lead = static_cast<u32>(std::min<u64>({lead_, sms, std::max<u64>(blocks, 1)}));
   const bool all = blocks >= sms;
   std::vector<u32> found(lead);
   std::iota(found.begin(), found.end(), 0u);
@@ -29,7 +31,7 @@ std::vector<u32> Floorplan::order(u64 blocks, u32 sms, u32 first_gpc) const {
     }
   }
   std::vector<std::size_t> taken(gpcs_);
-  u64 rest = std::min<u64>(blocks, sms) - std::min<u64>(blocks, lead);
+  u64 rest = less(std::min<u64>(blocks, sms), lead);
   for (u32 turn = 0; rest != 0; ++turn) {
     const u32 gpc = (first_gpc + turn) % gpcs_;
     if (taken[gpc] == free[gpc].size()) continue;

@@ -188,7 +188,7 @@ Cycle MemorySystem::dram_access(u32 channel, u64 line, Cycle at, u32 accesses) {
   const Cycle from = refreshed(channel, at);
   const Cycle done = channels_[channel].bus.book(from, work);
   // Requests that wait are served out of turn, by the rows that are open: some sooner, others as much later.
-  const u64 wait = done - from - std::min<u64>(done - from, work / 256);
+  const u64 wait = less(done - from, work / 256);
   const u64 spread = std::min<u64>(wait * params_.dram_reorder_percent / 100, params_.dram_reorder_cycles);
   return done - spread + spread * (mix(line * 5 + 2) % 256) / 128;
 }
@@ -255,7 +255,7 @@ Cycle MemorySystem::read_home(u64 address, u8 sectors, const Place& home, Cycle 
   L2Tags::Line* line = partitions_[home.partition].find(address);
   hit = line != nullptr ? line->valid & sectors : 0;
   count_l2(at, count(sectors));
-  if (hit == sectors) return std::max(done, line->ready - std::min(line->ready, base_));
+  if (hit == sectors) return std::max(done, less(line->ready, base_));
   if (line == nullptr) line = allocate(home.partition, address, done);
   const Cycle ready =
       fill(home.slice, fetch_from_dram(address, sectors, *line, home, done), static_cast<u8>(sectors & ~hit));
@@ -272,7 +272,7 @@ Cycle MemorySystem::read_far(const Request& request, const Place& home, Cycle at
   count_l2(at, count(request.sectors));
   L2Tags::Line* copy = partitions_[near].find(request.line);
   hit = copy != nullptr ? copy->valid & request.sectors : 0;
-  if (hit == request.sectors) return std::max(there, copy->ready - std::min(copy->ready, base_));
+  if (hit == request.sectors) return std::max(there, less(copy->ready, base_));
   const u8 moves = pieces(request.sectors & static_cast<u8>(~hit));
   u8 at_home = 0;
   const Cycle sent = read_home(request.line, moves, home, there + params_.l2_fabric_latency / 2, at_home);
@@ -313,7 +313,8 @@ u32 MemorySystem::atomic_cost(const Request& request, u32 slice) {
   const u32 sectors = count(request.sectors);
   const u32 pass = request.floating ? params_.atomic_float_256 : params_.atomic_pass_256;
   u32 cost = again ? params_.atomic_again_256 : params_.atomic_base_256;
-  if (again && (request.sectors & last.sectors) != 0) cost += pass - std::min(pass, params_.atomic_pass_256);
+  if (again && (request.sectors & last.sectors) != 0)
+    cost += static_cast<u32>(less(pass, params_.atomic_pass_256));
   cost += (sectors - 1) * params_.atomic_sector_256;
   cost += (std::max<u32>(request.sector_passes, sectors) - sectors) * pass;
   if (!again && request.kind != RequestKind::Reduce) cost += sectors * params_.atomic_return_256;

@@ -11,6 +11,9 @@ namespace warpath {
 using Cycle = u64;
 inline constexpr Cycle kNever = ~Cycle{0};
 
+// `x` less `y`, not below zero.
+constexpr u64 less(u64 x, u64 y) { return x > y ? x - y : 0; }
+
 // Work arrives about in order of time: one after another. Times in 256ths of a cycle.
 struct Server {
   u64 free_256 = 0;

@@ -77,7 +77,7 @@ void TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp,
       last = std::max(last, part.banks[reg % params_.register_banks].take(now * 256, read));
   }
   const Cycle behind = (last + 255) / 256;
-  part.hold_port(now, behind - std::min<Cycle>(behind, params_.register_ahead));
+  part.hold_port(now, less(behind, params_.register_ahead));
 }
 
 void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
@@ -91,7 +91,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
     if (other.server != unit && other.other != unit) continue;
     // An instruction can wait in front of the unit for a short while.
     const Cycle free = std::min(part.unit_free[other.server], part.unit_free[other.other]);
-    part.hold_class(c, now, free - std::min<Cycle>(free, params_.pipe_ahead));
+    part.hold_class(c, now, less(free, params_.pipe_ahead));
   }
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
   collect_registers(part, op, warp, now);

@@ -20,10 +20,7 @@ void TimedSm::let_go(u64 now_256) {
 }
 
 // When the way out is free, as seen from the buffer.
-u64 TimedSm::store_port() const {
-  const u64 latency = u64{params_.l1_miss_latency} * 256;
-  return store_port_.free_256 - std::min(store_port_.free_256, latency);
-}
+u64 TimedSm::store_port() const { return less(store_port_.free_256, u64{params_.l1_miss_latency} * 256); }
 
 void TimedSm::schedule_stores() { stores_.schedule(store_port()); }
 

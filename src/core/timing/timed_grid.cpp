@@ -119,11 +119,10 @@ TimedSm& TimedGrid::sm(u32 number) {
 
 GpcShare TimedGrid::share_of(u32 number) const {
   const Floorplan& plan = memory_.floorplan();
-  const u64 blocks = script_ != nullptr ? script_->blocks : grid_->blocks();
   GpcShare share{.sms = 0};
-  for (std::size_t i = 0; i < std::min<u64>(order_.size(), blocks); ++i) {
-    if (order_[i] == number) share.rank = share.sms;
-    if (plan.gpc(order_[i]) == plan.gpc(number)) ++share.sms;
+  for (u32 sm : order_) {
+    if (sm == number) share.rank = share.sms;
+    if (plan.gpc(sm) == plan.gpc(number)) ++share.sms;
   }
   return share;
 }
@@ -211,7 +210,7 @@ void TimedGrid::exchange(Cycle until) {
     sm->departures.clear();
   }
   // Counting sort by time: stable, so SMs and issue order stay as collected.
-  const Cycle from = until - std::min<Cycle>(until, params_.quantum);
+  const Cycle from = less(until, params_.quantum);
   std::fill(buckets_.begin(), buckets_.end(), 0);
   auto bucket = [&](const Request& request) {
     return request.time <= from ? 0 : static_cast<u32>(request.time - from);

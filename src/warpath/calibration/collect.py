@@ -22,7 +22,8 @@ from warpath.errors import ToolError
 PROGRAMS = Path(__file__).parent
 TIMED = (
     "latency", "issue", "lsu", "icache", "front", "memory", "scatter", "gather", "constant", "order", "path", "tlb",
-    "fabric", "branch", "straight", "passes", "first", "mixes", "burst",
+    "fabric", "branch", "straight", "passes", "first", "mixes", "burst", "barrier",
+    "match", "queue",
 )  # fmt: skip
 PROFILED = ("launch", "bandwidth", "atomics", "code", "merge", "start", "stores")
 METRICS = (

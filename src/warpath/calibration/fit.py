@@ -83,6 +83,10 @@ def issue(raw: Raw) -> dict[str, int]:
     }
     bars = {warps: raw.probe("bar_stride0", warps) for warps in (1, 32)}
     step = (bars[32] - bars[1]) / 31
+    per_value = {
+        warps: (raw.probe(f"match_warps{warps}", 32) - raw.probe(f"match_warps{warps}", 16)) / 16
+        for warps in (1, 32)
+    }
     return {
         "class_int_interval": round(every["lop3"]),
         "class_imad_interval": round(every["imad"]),
@@ -97,13 +101,15 @@ def issue(raw: Raw) -> dict[str, int]:
         "misc_interval": round(raw.probe("ldc", 32) / 32),
         "special_interval": round(raw.probe("s2r_smid", 32) / WARPS_PER_PARTITION),
         "data_interval": round((raw.probe("lds_warps1", 32) - raw.probe("lds_warps1", 1)) / 31),
+        "match_interval_256": round(256 * per_value[32] / WARPS_PER_PARTITION),
+        "match_latency_256": round(256 * per_value[1]),
         "barrier_interval": round(step),
         "barrier_latency": int(bars[1] - step),
     }
 
 
 def l1(raw: Raw) -> dict[str, int]:
-    """How fast an SM sends what it lacks and what it stores: lines, sectors, sectors written in part."""
+    """How fast an SM sends what it lacks and what it stores: lines, sectors, sectors written in part; and takes it."""
     port = 1 << (round(raw.probe("push16_bytes_per_clk_per_cta", 1)) - 1).bit_length()
     word = raw.probe("store_random_ctas1", _BEYOND) / LANES
     sector = SECTOR / port
@@ -111,6 +117,7 @@ def l1(raw: Raw) -> dict[str, int]:
         "miss_interval_256": round(raw.probe("past_l1_random_ctas1", _BEYOND) / LANES) * 256,
         "store_sector_256": round(sector * 256),
         "store_partial_256": round((word - sector) * 256),
+        "store_line_256": round(256 * (raw.probe("stores_again", 32) - raw.probe("stores_again", 16)) / 16),
     }
 
 
