@@ -174,6 +174,7 @@ class TimedSm {
   bool store_hits(const LineShare& share, Cycle at);
   bool write_local(const LineShare& share);
   void hold_back(const Server& way_out);
+  Cycle out_behind(const Request& read) const;
   u32 new_miss(u32 line, u8 sectors);
   void wait_for(u32 miss, u32 load);
   void take_reply(const Reply& reply);
@@ -203,6 +204,7 @@ class TimedSm {
   CreditQueue lsu_queue_;
   StoreQueues store_queues_;
   StoreBuffer stores_;
+  u64 stored_ = 0, gone_ = 0;  // lines: of all stores so far, and those that have left or joined others
   // Of the instruction that is issuing: when it leaves its queue, its sources read by then; and when all
   // stores before it will have gone out, in 256ths.
   Cycle left_ = 0;

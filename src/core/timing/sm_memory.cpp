@@ -235,6 +235,7 @@ void TimedSm::load_lines(TimedWarp& warp, const TimedOp& op, L1Counts& counts, C
     LineShare wanted = share;
     wanted.sectors = missing;
     send(leaves, wanted, kind, miss, op.floating);
+    requests_.back().behind = stored_;
   }
   hold_back(miss_port_);
   ++warp.scoreboard_open[op.write_sb];
@@ -303,11 +304,20 @@ void TimedSm::take_reply(const Reply& reply) {
   free_misses_.push_back(reply.token);
 }
 
+// The network may have held back stores that a read must not overtake: when it can leave.
+Cycle TimedSm::out_behind(const Request& read) const {
+  if (read.behind <= gone_) return read.time;
+  const u64 port = store_port(), backlog = stores_.out_by(port, store_queues_) - port;
+  const u64 before = backlog * (read.behind - gone_) / (stored_ - gone_);
+  return std::max(read.time, (port + before) / 256 + params_.l1_miss_latency);
+}
+
 void TimedSm::collect(Cycle until, std::vector<Request>& out) {
   take_stores(until);
   let_go(until * 256);
   std::size_t kept = 0;
-  for (const Request& request : requests_) {
+  for (Request& request : requests_) {
+    if (request.time < until) request.time = out_behind(request);
     if (request.time < until) {
       out.push_back(request);
     } else {

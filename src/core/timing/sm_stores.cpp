@@ -9,6 +9,7 @@ namespace warpath {
 // Lines of stores that nothing can join any more at `now_256` are on their way, and found by later stores.
 void TimedSm::let_go(u64 now_256) {
   stores_.settle(now_256, [&](const HeldLine& held) {
+    ++gone_;
     const Cycle sent = held.sent / 256;
     send(sent + params_.l1_miss_latency, held.share, RequestKind::Write, held.token, false);
     requests_.back().bytes = static_cast<u8>(std::min<u32>(held.bytes, kLineBytes));
@@ -65,6 +66,7 @@ void TimedSm::queue_store(TimedWarp& warp, L1Counts& counts, Cycle at) {
     if (touch_.local && write_local(share))
       counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
   }
+  stored_ += lines.count;
   store_queues_.push(warp.part, {at,
                                  static_cast<u16>(&warp - warps_.data()),
                                  touch_.local,
@@ -99,7 +101,10 @@ void TimedSm::take_store(const PendingStore& store, u64 turn) {
     if (!joins && stores_.full()) at = make_room(turn);
     if (!store.local && (joins || store_hits(share, at / 256)))
       counts.sector_hits += static_cast<u32>(__builtin_popcount(share.sectors));
-    if (joins) continue;
+    if (joins) {
+      ++gone_;
+      continue;
+    }
     stores_.add(share, store.bytes, i, kStoreToken | store.warp);
     ++warp.acks;
   }

@@ -26,6 +26,7 @@ struct Request {
   u8 sector_passes = 0;   // atomics: over its sectors, the most lanes on one word of each
   bool floating = false;  // an atomic that adds floating-point numbers
   u8 bytes = 0;           // writes: bytes of the line that are written, at most
+  u64 behind = 0;         // reads: lines that the SM had stored before
 };
 
 // The answer: when a read's data is back in the SM, or when a write was taken by L2.
