@@ -127,3 +127,38 @@ def test_a_missing_or_unknown_parameter_is_named() -> None:
         _core.MemorySystem(without)
     with pytest.raises(ValueError, match="does not know"):
         _core.MemorySystem(bench.params | {"speed_of_light": 1})
+
+
+def test_banks_that_fall_behind_hold_the_issue_port() -> None:
+    """Three registers of one bank take three cycles; one that is named twice is read once."""
+    bench = Bench()
+
+    def dispatch(text: str) -> int:
+        lines = [Line(text)] * 16 + [EXIT]
+        bench.run(lines)
+        run = bench.run(lines)
+        return sum(run.stalls(i)["dispatch_stall"] for i in range(16))
+
+    assert dispatch("FFMA R1, R2, R4, R6") == pytest.approx(2 * 15, abs=3)
+    assert dispatch("FFMA R1, R2, R2, R4") == pytest.approx(15, abs=3)
+    assert dispatch("FFMA R1, R2, R3, R3") == 0
+
+
+def test_lanes_that_look_for_their_like_take_a_turn_for_each_value() -> None:
+    """MATCH.ANY of `1 << shift` lanes a value: its unit and its answer take as long as there are values."""
+    bench = Bench()
+
+    def wait(shift: int) -> int:
+        lines = [
+            Line("S2R R0, SR_TID.X", writes=0),
+            Line(f"SHF.R.U32.HI R1, RZ, {shift:#x}, R0", stall=6, waits=[0]),
+            Line("MATCH.ANY R2, R1", writes=1, stall=2),
+            Line("NOP", waits=[1]),
+            EXIT,
+        ]
+        bench.run(lines)
+        return bench.run(lines).stalls(3)["short_scoreboard"]
+
+    one, two, all_different = wait(5), wait(4), wait(0)
+    assert two - one == pytest.approx(bench.params["match_latency_256"] / 256, abs=1)
+    assert all_different - one == pytest.approx(31 * bench.params["match_latency_256"] / 256, abs=1)

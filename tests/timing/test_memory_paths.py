@@ -141,3 +141,64 @@ def test_rows_of_dram_cost_scattered_reads() -> None:
         return bench.run([*address(4096), LOAD, USE, EXIT], grid=1, threads=1024).cycles
 
     assert cycles(51200) > cycles(0) + 200
+
+
+def test_dram_out_of_turn_changes_who_waits_and_not_how_long_all_take() -> None:
+    """512 CTAs that each read lines of their own."""
+    lines = [
+        Line("S2R R0, SR_TID.X", writes=0),
+        Line("S2R R1, SR_CTAID.X", writes=0),
+        Line("IMAD R0, R1, 0x100, R0", stall=6, waits=[0]),
+        Line("MOV R2, 0x400000", stall=5),
+        Line("MOV R3, 0x7f00", stall=5),
+        Line("IMAD.WIDE.U32 R2, R0, 0x4, R2", stall=6),
+        Line("LDG.E R4, [R2.64]", writes=1),
+        Line("NOP", waits=[1]),
+        EXIT,
+    ]
+
+    def waits(percent: int) -> int:
+        run = Bench({"dram_reorder_percent": percent}).run(lines, grid=512, threads=256)
+        return run.stalls(7)["long_scoreboard"]
+
+    in_turn, out_of_turn = waits(0), waits(80)
+    assert in_turn != out_of_turn
+    assert out_of_turn == pytest.approx(in_turn, rel=0.03)
+
+
+def behind(bench: Bench, stores: int, grid: int = 1) -> float:
+    """Cycles that a warp waits for a load of what L2 has, behind stores to 32 lines each; eight warps an SM."""
+    lines = [
+        Line("S2R R1, SR_CTAID.X", writes=1),
+        *address(128),
+        Line("IMAD R2, R1, 0x8000, R2", stall=6, waits=[1]),
+        *[Line(f"STG.E [R2.64+{word * 4:#x}], R0", reads=2, stall=2) for word in range(1, stores + 1)],
+        Line("LDG.E.STRONG.GPU R4, [R2.64]", writes=3, stall=2),
+        Line("FADD R5, R4, R4", waits=[3]),
+        EXIT,
+    ]
+    for _ in range(2):
+        run = bench.run(lines, grid=grid, threads=256)
+    return run.stalls(len(lines) - 2)["long_scoreboard"] / (grid * 8)
+
+
+def test_loads_do_not_overtake_stores() -> None:
+    """One SM: two stores more of eight warps take 2.1 cycles a line, for some of which a load waits; all SMs: longer."""
+    alone = [behind(Bench(), stores) for stores in (0, 2, 4)]
+    store = 8 * 32 * (Bench().params["store_sector_256"] + Bench().params["store_partial_256"]) / 256
+    assert store < alone[2] - alone[1] < 2 * store
+    assert behind(Bench(), 4, grid=132) > 1.3 * alone[2]
+
+
+def test_sources_of_stores_are_free_before_their_turn() -> None:
+    """The last of four stores of each warp waits for many; what overwrites its data does not."""
+    lines = [
+        *address(128),
+        *[Line(f"STG.E [R2.64+{word * 4:#x}], R0", reads=2, stall=2) for word in range(4)],
+        Line("IADD3 R0, R0, 0x1, RZ", waits=[2]),
+        EXIT,
+    ]
+    bench = Bench()
+    bench.run(lines, threads=256)
+    waits = bench.run(lines, threads=256).stalls(len(lines) - 2)
+    assert waits["long_scoreboard"] / 8 < 67  # what one store takes
