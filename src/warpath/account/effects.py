@@ -79,7 +79,7 @@ _EFFECTS = (
         _zero(
             "branch_redirect", "call_redirect", "reconvergence", "divergence_taken", "divergence_passed",
             "divergence_deeper", "divergence_interval", "exit_resolve", "barrier_latency", "barrier_interval",
-            "membar_latency", "constant_pass_latency",
+            "membar_latency", "constant_pass_latency", "match_latency_256",
         )
         | _one(
             "special_latency", "uniform_special_latency",
@@ -101,8 +101,8 @@ _EFFECTS = (
         "l1_lsu_mio",
         "L1, LSU and MIO limits",
         _zero(
-            "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "data_interval",
-            "lsu_interval", "store_sector_256", "store_partial_256", "store_line_256",
+            "mio_interval", "operand_interval_256", "misc_interval", "special_interval", "match_interval_256",
+            "data_interval", "lsu_interval", "store_sector_256", "store_partial_256", "store_line_256",
             "store_hold_256", "miss_interval_256",
         )
         | {"mio_credits": _QUEUE, "lg_credits": _QUEUE, "lsu_credits": _QUEUE, "store_buffer_cycles": _UNLIMITED},
