@@ -18,8 +18,9 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
   const u32 pc = warp.pc;
   Flow result = Flow::Goes;
   const bool barrier = op.kind == TimedKind::Barrier;
+  bool released = false;
   if (barrier || op.kind == TimedKind::Exit) {
-    const bool released = release_groups(resident_[warp.cta], at);
+    released = release_groups(resident_[warp.cta], at);
     if (barrier && state.active == 0 && select_group(state)) result = Flow::Passes;
     if (stream != nullptr && (released || result == Flow::Passes)) {
       if (!released) stream->open_meeting();
@@ -31,7 +32,8 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
   if (result == Flow::Goes && state.active == 0 && !select_group(state)) {
     result = state.exited == kFullMask ? Flow::Exits : Flow::Blocks;
     if (stream != nullptr && result == Flow::Exits) stream->warp(warp.id).last().flags |= Step::kExits;
-    if (barrier && result == Flow::Blocks && goes_ahead(warp, pc)) return Flow::Goes;
+    // One that has let others go is taken down as having met them: it stays.
+    if (barrier && !released && result == Flow::Blocks && goes_ahead(warp, pc)) return Flow::Goes;
   }
   warp.pc = state.pc;
   return result;
