@@ -276,8 +276,8 @@ class MemorySystem:
     def flush(self) -> None:
         """Empty all caches, as before each pass of a profiler with cache control."""
 
-    def drop_copies(self) -> None:
-        """Leave every line in its home partition alone, as a profiler that puts memory back does."""
+    def put_back(self) -> None:
+        """Leave every line in its home partition alone, and clean, as a profiler that puts memory back does."""
 
     def copied(self, va: int, size: int) -> None:
         """A copy engine wrote `size` bytes at `va`: they are in L2 now, dirty."""

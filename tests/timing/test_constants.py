@@ -36,6 +36,6 @@ def test_what_a_launch_brings_comes_later_after_a_flush() -> None:
     lines = [Line("IADD3 R1, R1, c[0x0][0x210], RZ"), EXIT]
     bench.run(lines)
     near = bench.run(lines).stalls(0)["imc_miss"]
-    bench.system.drop_copies()
+    bench.system.put_back()
     assert near == bench.params["imc_latency"]
     assert bench.run(lines).stalls(0)["imc_miss"] > near + 50

@@ -188,7 +188,7 @@ void bind_timing(nb::module_& m) {
           },
           "params"_a)
       .def("flush", &MemorySystem::flush)
-      .def("drop_copies", &MemorySystem::drop_copies)
+      .def("put_back", &MemorySystem::put_back)
       .def("copied", &MemorySystem::copied, "va"_a, "size"_a);
   nb::class_<TimedGrid>(m, "TimedGrid")
       .def(nb::init<Grid&, MemorySystem&, u64, u64, u64, bool>(), "grid"_a, "memory"_a, "l1_bytes"_a,

@@ -62,6 +62,11 @@ void L2Tags::clear() {
   std::fill(lines_.begin(), lines_.end(), Line{});
 }
 
+void L2Tags::clean_all() {
+  std::fill(dirty_ways_.begin(), dirty_ways_.end(), 0u);
+  for (Line& line : lines_) line.dirty = 0;
+}
+
 void L2Tags::soil(Line& line, u8 sectors) {
   const std::size_t index = static_cast<std::size_t>(&line - lines_.data());
   line.dirty |= sectors;

@@ -24,7 +24,7 @@ class L2Tags {
     u64 ready = 0;    // when data on its way from DRAM is there, counted over all launches
     u64 patched = 0;  // when a sector was last written in part, counted the same way
     u8 valid = 0;
-    u8 dirty = 0;  // changed by `soil` and `clean` alone
+    u8 dirty = 0;  // changed by `soil` and `clean...` alone
   };
   struct Victim {
     u64 line = 0;
@@ -37,7 +37,8 @@ class L2Tags {
   // Makes room for `line`; `victim` receives what was there.
   Line* replace(u64 line, Victim& victim);
   void clear();
-  // Lines of which `gone` is true hold nothing any more; they must not be dirty.
+  void clean_all();
+  // Lines of which `gone` is true hold nothing any more.
   template <class Test>
   void drop(Test gone) {
     for (std::size_t i = 0; i < tags_.size(); ++i) {

@@ -58,10 +58,12 @@ void MemorySystem::flush() {
   empty_ = true;
 }
 
-void MemorySystem::drop_copies() {
+void MemorySystem::put_back() {
   own_late_ = true;
-  for (u32 partition = 0; partition < partitions_.size(); ++partition)
+  for (u32 partition = 0; partition < partitions_.size(); ++partition) {
     partitions_[partition].drop([&](u64 line) { return place_of(line).partition != partition; });
+    partitions_[partition].clean_all();
+  }
 }
 
 void MemorySystem::copied(u64 va, u64 size) {

@@ -46,8 +46,9 @@ class MemorySystem {
   }
   // Throws away all contents: what ncu does before each pass with --cache-control all.
   void flush();
-  // Leaves every line in its home partition alone: what ncu's saving and putting back of memory does.
-  void drop_copies();
+  // Leaves every line in its home partition alone, and clean: what ncu's saving and putting back of memory
+  // does.
+  void put_back();
   // A copy engine wrote `size` bytes at `va` between launches: they are in L2 now, and not yet in DRAM.
   void copied(u64 va, u64 size);
   // Time starts again at 0: ports and queues are empty, contents stay.

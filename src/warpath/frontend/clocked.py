@@ -41,8 +41,8 @@ class Clock:
         self._memory.copied(va, size)
 
     def put_back(self) -> None:
-        """A profiler saved and put back memory: of what is in L2, each line is in its home partition alone."""
-        self._memory.drop_copies()
+        """A profiler saved and put back memory: each line in L2 is in its home partition alone, and clean."""
+        self._memory.put_back()
 
     def start(self, grid: Any, launch: Launch, flush: bool, record: int = 0, timeline: bool = False) -> Any:
         """`grid`, which has not run yet, under the clock: same `step`, `result` and, if wanted, `timeline`. It pauses
