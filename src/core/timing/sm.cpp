@@ -203,7 +203,7 @@ void TimedSm::perform(TimedWarp& warp, const TimedOp& op, Cycle now) {
   const u32 before = state.active;
   try {
     execute(state, context_.code, worker_->counts.data());
-    if (warp.ahead != 0) state.park(warp.ahead);
+    if (warp.ahead != 0) state.active = 0;  // its lanes are at the barrier, for all others
   } catch (Fault& fault) {
     fault.cta = state.cta->index;
     fault.warp = state.id;

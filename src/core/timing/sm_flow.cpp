@@ -50,6 +50,7 @@ bool TimedSm::release_groups(Resident& resident, Cycle at) {
       resident.stream->join(other.id, true);
     }
     any = true;
+    if (other.ahead != 0) other.warp->pc = other.pc;
     other.pc = other.warp->pc;
     wake(other, at);
   }
@@ -76,7 +77,6 @@ bool TimedSm::goes_ahead(TimedWarp& warp, u32 barrier) {
   for_lanes(state.at_barrier, [&](u32 lane) { here &= state.lane_pc[lane] == barrier + 1; });
   if (!here) return false;
   warp.ahead = state.at_barrier;
-  warp.barrier = barrier;
   warp.pc = barrier + 1;
   CtaStream* stream = resident_[warp.cta].stream;
   if (stream != nullptr) stream->warp(warp.id).goes_ahead();
@@ -137,7 +137,7 @@ bool TimedSm::blocked_at(Fault& fault) const {
     const Warp& state = *warp.warp;
     const u32 waiting = ~state.exited;
     fault.lane = lowest_lane(waiting);
-    fault.index = warp.ahead != 0 ? warp.barrier : std::max(state.lane_pc[fault.lane], 1u) - 1;
+    fault.index = std::max(state.lane_pc[fault.lane], 1u) - 1;
     fault.cta = state.cta->index;
     fault.warp = state.id;
     return true;

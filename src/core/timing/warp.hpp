@@ -58,7 +58,6 @@ struct TimedWarp {
   u32 exit_pc = 0;
   u32 meeting = 0;     // while replaying: whom it waits for
   u32 ahead = 0;       // its lanes, while it issues what is behind a barrier that is not complete
-  u32 barrier = 0;     // that barrier
   Cycle released = 0;  // when the last barrier let it go
   u16 id = 0;          // in its CTA
   u16 cta = 0;         // index of its CTA among the SM's residents
