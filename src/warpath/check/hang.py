@@ -68,7 +68,7 @@ class Story:
             threads=node.threads,
             pc=int(node.group["pc"]),
             sass=str(node.group["text"]),
-            where=self._where(node.group["pc"]),
+            where=self._where(loop[-1] if loop else node.group["pc"]),
             loop=[loop[0], loop[-1]] if loop else [],
             trips=self._trips(node.spin) if node.spin else 0,
             constant=bool(node.spin and node.spin["constant"]),
