@@ -161,6 +161,22 @@ void set_kind(std::string_view name, Pipe pipe, const std::string& opcode, const
   }
 }
 
+bool is_arithmetic(const TimedOp& op) {
+  switch (op.issue) {
+    case IssueClass::Fp32:
+    case IssueClass::Int:
+    case IssueClass::Imad:
+    case IssueClass::ImadWide:
+    case IssueClass::Half:
+    case IssueClass::Uniform:
+      return op.kind == TimedKind::Fixed;
+    case IssueClass::Fp64:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Registers in the operand slots that the collector fetches at issue, and the constant operand's cache line.
 void set_operands(const Instr& in, TimedOp& op) {
   const bool collected = op.kind == TimedKind::Fixed || op.kind == TimedKind::Unit;
@@ -208,7 +224,7 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     if (in.op == nullptr) continue;
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
-    op.held = op.kind != TimedKind::Fixed && op.issue != IssueClass::Fp64;
+    op.held = !is_arithmetic(op);
     op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&
         !in.operands[1].generic_uniform64) {
