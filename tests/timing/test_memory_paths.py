@@ -183,7 +183,7 @@ def behind(bench: Bench, stores: int, grid: int = 1) -> float:
 
 
 def test_loads_do_not_overtake_stores() -> None:
-    """One SM: two stores more of eight warps take 2.1 cycles a line, for some of which a load waits; all SMs: longer."""
+    """One SM: two stores more of eight warps take 2.1 cycles a line, which loads wait for in part; all SMs: longer."""
     alone = [behind(Bench(), stores) for stores in (0, 2, 4)]
     store = 8 * 32 * (Bench().params["store_sector_256"] + Bench().params["store_partial_256"]) / 256
     assert store < alone[2] - alone[1] < 2 * store
