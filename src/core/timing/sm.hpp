@@ -145,7 +145,7 @@ class TimedSm {
   Cycle resolution(const TimedWarp& warp, const TimedOp& op, bool follows) const;
   void arrive(Resident& resident, u32 meeting, Cycle at);
   static bool waits(const TimedWarp& warp) { return warp.blocked == Blocked::Group || warp.ahead != 0; }
-  bool goes_ahead(TimedWarp& warp, u32 barrier);
+  bool goes_ahead(TimedWarp& warp);
   u64 sleep_ns(const TimedWarp& warp, u32 pc);
   u32 match_groups(const TimedWarp& warp);
 

@@ -15,7 +15,6 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
     return Flow::Goes;
   }
   CtaStream* stream = resident_[warp.cta].stream;
-  const u32 pc = warp.pc;
   Flow result = Flow::Goes;
   const bool barrier = op.kind == TimedKind::Barrier;
   bool released = false;
@@ -33,7 +32,7 @@ TimedSm::Flow TimedSm::flow(TimedWarp& warp, const TimedOp& op, Cycle at) {
     result = state.exited == kFullMask ? Flow::Exits : Flow::Blocks;
     if (stream != nullptr && result == Flow::Exits) stream->warp(warp.id).last().flags |= Step::kExits;
     // One that has let others go is taken down as having met them: it stays.
-    if (barrier && !released && result == Flow::Blocks && goes_ahead(warp, pc)) return Flow::Goes;
+    if (barrier && !released && result == Flow::Blocks && goes_ahead(warp)) return Flow::Goes;
   }
   warp.pc = state.pc;
   return result;
@@ -70,14 +69,14 @@ void TimedSm::wake(TimedWarp& other, Cycle at) {
 
 // Whether a warp that has come to a barrier goes on with what is behind it: arithmetic does not wait, and all
 // of its lanes are here.
-bool TimedSm::goes_ahead(TimedWarp& warp, u32 barrier) {
+bool TimedSm::goes_ahead(TimedWarp& warp) {
   const Warp& state = *warp.warp;
   if ((state.at_barrier | state.exited) != kFullMask) return false;
   bool here = true;
-  for_lanes(state.at_barrier, [&](u32 lane) { here &= state.lane_pc[lane] == barrier + 1; });
+  for_lanes(state.at_barrier, [&](u32 lane) { here &= state.lane_pc[lane] == warp.pc + 1; });
   if (!here) return false;
   warp.ahead = state.at_barrier;
-  warp.pc = barrier + 1;
+  ++warp.pc;
   CtaStream* stream = resident_[warp.cta].stream;
   if (stream != nullptr) stream->warp(warp.id).goes_ahead();
   return true;

@@ -35,11 +35,13 @@ __device__ void steps(What what, unsigned a, long long* out, int* keep) {
   sink(int(sum), keep);
 }
 
-__global__ void fmas(unsigned a, unsigned c, long long* out, int* keep) {
+// Three registers of each, of one kind.
+template <void (*One)(unsigned&, unsigned, unsigned, unsigned)>
+__global__ void alike(unsigned a, unsigned c, long long* out, int* keep) {
   steps(
       [](unsigned* r) {
-        fma(r[0], r[0], r[1], r[2]), fma(r[3], r[3], r[4], r[5]), fma(r[6], r[6], r[7], r[1]),
-            fma(r[2], r[2], r[5], r[7]);
+        One(r[0], r[0], r[1], r[2]), One(r[3], r[3], r[4], r[5]), One(r[6], r[6], r[7], r[1]),
+            One(r[2], r[2], r[5], r[7]);
       },
       a, out, keep);
 }
@@ -66,14 +68,6 @@ __global__ void multiply_logic(unsigned a, unsigned c, long long* out, int* keep
       },
       a, out, keep);
 }
-__global__ void logics(unsigned a, unsigned c, long long* out, int* keep) {
-  steps(
-      [](unsigned* r) {
-        logic(r[0], r[0], r[1], r[2]), logic(r[3], r[3], r[4], r[5]), logic(r[6], r[6], r[7], r[1]),
-            logic(r[2], r[2], r[5], r[7]);
-      },
-      a, out, keep);
-}
 
 int main() {
   long long* d;
@@ -83,11 +77,11 @@ int main() {
     report("mixes", name, warps, mean_cycles(d, 1) / (kSteps * 32.0));
   };
   for (int warps : {4, 8, 16, 32}) {
-    fmas<<<1, 32 * warps>>>(3, 7, d, keep), one("mix_fma", warps);
+    alike<fma><<<1, 32 * warps>>>(3, 7, d, keep), one("mix_fma", warps);
     fma_logic<<<1, 32 * warps>>>(3, 7, d, keep), one("mix_fma_logic", warps);
     fma_add<<<1, 32 * warps>>>(3, 7, d, keep), one("mix_fma_add", warps);
     multiply_logic<<<1, 32 * warps>>>(3, 7, d, keep), one("mix_multiply_logic", warps);
-    logics<<<1, 32 * warps>>>(3, 7, d, keep), one("mix_logic", warps);
+    alike<logic><<<1, 32 * warps>>>(3, 7, d, keep), one("mix_logic", warps);
   }
   return 0;
 }
