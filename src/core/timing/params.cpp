@@ -19,7 +19,6 @@ constexpr std::array kFields = {
     FIELD(lead_sms),
     FIELD(max_warps),
     FIELD(sub_partitions),
-    FIELD(youngest_first),
     FIELD(register_banks),
     FIELD(register_reads),
     FIELD(register_ahead),

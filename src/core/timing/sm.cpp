@@ -5,11 +5,13 @@
 namespace warpath {
 namespace {
 
-// Whether `slot` goes before `than`: the older or the younger CTA first, by generation, and of its warps the
-// one that has waited longest.
-bool goes_before(const SubPartition& part, u32 slot, u32 than, bool youngest) {
-  const u32 own = part.age[slot], other = part.age[than];
-  return own != other ? (own > other) == youngest : part.issued[slot] < part.issued[than];
+// Whether `slot` goes before `than`: the warp that issued last, unless that instruction yields, then those
+// whose last one does not, and of equals the one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than) {
+  const bool stays = ((part.stays >> slot) & 1) != 0, other = ((part.stays >> than) & 1) != 0;
+  if (stays != other) return stays;
+  if (stays && (slot == part.last || than == part.last)) return slot == part.last;
+  return part.issued[slot] < part.issued[than];
 }
 
 }  // namespace
@@ -72,7 +74,6 @@ void TimedSm::start(Arrival arrival) {
     if (__builtin_popcount(parts_[p].occupied) < __builtin_popcount(parts_[first].occupied)) first = p;
   }
   for (u32 id = 0; id < warps; ++id) seat(index, id, (first + id) % params_.sub_partitions, arrival.at);
-  ++next_age_;
 }
 
 // Gives warp `id` of a resident CTA a slot of sub-partition `p`, or of the next one that is not full.
@@ -104,8 +105,8 @@ void TimedSm::seat(u32 index, u32 id, u32 p, Cycle at) {
   resident.warps.push_back(number);
   part.occupied |= 1u << slot;
   part.live |= 1u << slot;
+  part.stays &= ~(1u << slot);
   part.warp[slot] = number;
-  part.age[slot] = next_age_;
   warp.waits.begin(warp.started);
   ready_stage(warp, warp.started, false);
 }
@@ -171,7 +172,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (chosen == kMaxSlots || goes_before(part, slot, chosen, params_.youngest_first != 0)) chosen = slot;
+    if (chosen == kMaxSlots || goes_before(part, slot, chosen)) chosen = slot;
   }
   if (chosen == kMaxSlots) {
     part.next = later;
@@ -179,6 +180,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
   }
   part.next = ready > 1 ? now + 1 : later;
   part.issued[chosen] = now;
+  part.last = chosen;
   issue(part, chosen, now);
   part.next = std::max(part.next, part.port_free);
 }
@@ -256,6 +258,7 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   SubPartition& part = parts_[warp.part];
   part.wake[warp.slot] = kNever;
   part.seen &= ~(1u << warp.slot);
+  part.stays = op.yield ? part.stays & ~(1u << warp.slot) : part.stays | 1u << warp.slot;
   warp.waits.begin(now + 1);
   warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
   Cycle at = now + 1;

@@ -193,7 +193,6 @@ class TimedSm {
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;
   u32 residents_ = 0;
-  u32 next_age_ = 0;
   InstructionCache instructions_;
   ConstantBlocks constant_blocks_;
   ConstantPort constant_port_;
