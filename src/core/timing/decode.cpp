@@ -224,6 +224,8 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     if (in.op == nullptr) continue;
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
+    if (op.issue == IssueClass::ImadWide)
+      op.again = static_cast<u8>(params.classes[static_cast<u32>(op.issue)].interval - 2);
     op.held = !is_arithmetic(op);
     op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&

@@ -37,6 +37,7 @@ struct TimedOp {
   TimedKind kind = TimedKind::Fixed;
   IssueClass issue = IssueClass::Free;
   u8 stall = 0;
+  u8 again = 0;  // cycles from its first to its last pass through the unit, which the stall count starts from
   bool yield = false;
   u8 wait_mask = 0;
   u8 write_sb = 7;

@@ -5,12 +5,14 @@
 namespace warpath {
 namespace {
 
-// Whether `slot` goes before `than`: the warp that issued last, unless that instruction yields, then those
-// whose last one does not, and of equals the one that has waited longest.
+// Whether `slot` goes before `than`: the warp that issued last, unless that instruction yields, then older CTAs,
+// of one CTA those whose last instruction does not yield, and of equals the one that has waited longest.
 bool goes_before(const SubPartition& part, u32 slot, u32 than) {
   const bool stays = ((part.stays >> slot) & 1) != 0, other = ((part.stays >> than) & 1) != 0;
+  if (stays && slot == part.last) return true;
+  if (other && than == part.last) return false;
+  if (part.age[slot] != part.age[than]) return part.age[slot] < part.age[than];
   if (stays != other) return stays;
-  if (stays && (slot == part.last || than == part.last)) return slot == part.last;
   return part.issued[slot] < part.issued[than];
 }
 
@@ -74,6 +76,7 @@ void TimedSm::start(Arrival arrival) {
     if (__builtin_popcount(parts_[p].occupied) < __builtin_popcount(parts_[first].occupied)) first = p;
   }
   for (u32 id = 0; id < warps; ++id) seat(index, id, (first + id) % params_.sub_partitions, arrival.at);
+  ++next_age_;
 }
 
 // Gives warp `id` of a resident CTA a slot of sub-partition `p`, or of the next one that is not full.
@@ -107,6 +110,7 @@ void TimedSm::seat(u32 index, u32 id, u32 p, Cycle at) {
   part.live |= 1u << slot;
   part.stays &= ~(1u << slot);
   part.warp[slot] = number;
+  part.age[slot] = next_age_;
   warp.waits.begin(warp.started);
   ready_stage(warp, warp.started, false);
 }
@@ -260,7 +264,10 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   part.seen &= ~(1u << warp.slot);
   part.stays = op.yield ? part.stays & ~(1u << warp.slot) : part.stays | 1u << warp.slot;
   warp.waits.begin(now + 1);
-  warp.waits.add(Stall::Wait, now + std::max<u32>(op.stall, op.yield ? 2 : 1));
+  const u32 again = op.again;
+  const u32 stall = std::max<u32>(op.stall, op.yield ? 2 : 1);
+  if (again != 0) part.hold_port(now, now + 1 + again);
+  warp.waits.add(Stall::Wait, now + stall + (stall == 1 ? 0 : again));
   Cycle at = now + 1;
   if (op.kind == TimedKind::Barrier) {
     at = barrier_unit_.take(now * 256, u64{params_.barrier_interval} * 256) / 256 + params_.barrier_latency;

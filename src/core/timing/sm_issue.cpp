@@ -83,7 +83,7 @@ void TimedSm::collect_registers(SubPartition& part, const TimedOp& op, u16 warp,
 void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now) {
   if (op.issue == IssueClass::Free || op.issue == IssueClass::Mio || op.issue == IssueClass::Lg) return;
   const ClassParams& own = params_.classes[static_cast<u32>(op.issue)];
-  const u32 unit = part.unit_free[own.server] <= part.unit_free[own.other] ? own.server : own.other;
+  const u32 unit = part.unit_free[own.server] <= now ? own.server : own.other;
   part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
   counters_->unit_cycles[unit] += own.interval;
   for (u32 c = 0; c < kIssueClasses; ++c) {

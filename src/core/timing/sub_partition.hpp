@@ -42,6 +42,7 @@ struct SubPartition {
   u64 port_busy = 0;    // cycles for which they did, up to port_free
   std::array<Cycle, kMaxSlots> wake{};
   std::array<u8, kMaxSlots> issue{};      // IssueClass of the next instruction
+  std::array<u32, kMaxSlots> age{};       // of its CTA: larger is younger
   std::array<Cycle, kMaxSlots> issued{};  // when the warp last issued
   std::array<u64, kMaxSlots> busy_at{};   // class_busy when the warp became ready
   std::array<u64, kMaxSlots> port_at{};   // and port_busy
