@@ -11,7 +11,7 @@ constexpr Latency kFixed = Latency::Fixed;
 constexpr OpDecl kOps[] = {
     {"IADD3", "X 64", Pipe::Alu, kFixed, bind_iadd3},
     {"IADD", "X 64", Pipe::Alu, kFixed, bind_iadd},
-    {"VIADD", "16x2 U8x4 S32 ISAT", Pipe::Alu, kFixed, bind_viadd},
+    {"VIADD", "16x2 U8x4 S32 ISAT", Pipe::FmaHeavy, kFixed, bind_viadd},
     {"IMAD", "WIDE HI U32 SHL MOV IADD X", Pipe::FmaHeavy, kFixed, bind_imad},
     {"LEA", "HI X SX32", Pipe::Alu, kFixed, bind_lea},
     {"LOP3", "LUT PAND", Pipe::Alu, kFixed, bind_lop3},

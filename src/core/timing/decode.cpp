@@ -37,6 +37,14 @@ u32 registers_of_width(const std::string& opcode) {
   return has_part(opcode, "128") ? 4 : has_part(opcode, "64") ? 2 : 1;
 }
 
+// Comparisons go to the ALU, what widens to FP32 to the heavy half of the FMA pipe, what is packed to both
+// halves (ops probe).
+IssueClass half_class(std::string_view name, const std::string& opcode) {
+  if (has_part(opcode, "MMA")) return IssueClass::HalfMma;
+  if (has_part(opcode, "F32")) return IssueClass::Imad;
+  return any_of(name, {"HMNMX2", "HSET2", "HSETP2"}) ? IssueClass::Int : IssueClass::Half;
+}
+
 IssueClass class_of_pipe(Pipe pipe, std::string_view name, const std::string& opcode) {
   switch (pipe) {
     case Pipe::Alu:
@@ -46,7 +54,7 @@ IssueClass class_of_pipe(Pipe pipe, std::string_view name, const std::string& op
     case Pipe::FmaHeavy:
       return has_part(opcode, "WIDE") || has_part(opcode, "HI") ? IssueClass::ImadWide : IssueClass::Imad;
     case Pipe::Fp16:
-      return IssueClass::Half;
+      return half_class(name, opcode);
     case Pipe::Fp64:
       return IssueClass::Fp64;
     case Pipe::Xu:
@@ -168,6 +176,7 @@ bool is_arithmetic(const TimedOp& op) {
     case IssueClass::Imad:
     case IssueClass::ImadWide:
     case IssueClass::Half:
+    case IssueClass::HalfMma:
     case IssueClass::Uniform:
       return op.kind == TimedKind::Fixed;
     case IssueClass::Fp64:
@@ -225,7 +234,7 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
     if (op.issue == IssueClass::ImadWide)
-      op.again = static_cast<u8>(params.classes[static_cast<u32>(op.issue)].interval - 2);
+      op.again = static_cast<u8>(std::max(params.classes[static_cast<u32>(op.issue)].interval, 2u) - 2);
     op.held = !is_arithmetic(op);
     op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&

@@ -19,6 +19,7 @@ constexpr std::array kFields = {
     FIELD(lead_sms),
     FIELD(max_warps),
     FIELD(sub_partitions),
+    FIELD(half_takes_both),
     FIELD(register_banks),
     FIELD(register_reads),
     FIELD(register_ahead),
@@ -31,7 +32,6 @@ constexpr std::array kFields = {
     FIELD(divergence_interval),
     FIELD(exit_resolve),
     FIELD(exit_drain),
-    FIELD(pipe_ahead),
     FIELD(l0i_lines),
     FIELD(l1i_lines),
     FIELD(l1i_latency),
@@ -154,7 +154,7 @@ constexpr std::array kFields = {
 #undef FIELD
 
 constexpr std::array<const char*, kIssueClasses> kClassNames = {
-    "fp32",    "int",    "imad",   "imad_wide", "half", "fp64", "xu",
+    "fp32",    "int",    "imad",   "imad_wide", "half", "half_mma", "fp64", "xu",
     "uniform", "branch", "tensor", "mio",       "lg",   "tex",  "free"};
 
 u32 take(const std::map<std::string, u64>& values, const std::string& name, std::size_t& used) {
@@ -177,9 +177,10 @@ TimingParams TimingParams::from(const std::map<std::string, u64>& values) {
     out.classes[i].other = take(values, prefix + "_other", used);
     out.classes[i].interval = take(values, prefix + "_interval", used);
     if (out.classes[i].server >= kServers || out.classes[i].other >= kServers) {
-      throw std::invalid_argument("timing parameter " + prefix + " names a unit above 8");
+      throw std::invalid_argument("timing parameter " + prefix + " names a unit above 9");
     }
   }
+  out.classes[static_cast<u32>(IssueClass::Half)].both = out.half_takes_both != 0;
   if (used != values.size())
     throw std::invalid_argument("timing parameters hold a name that the model does not know");
   return out;

@@ -149,7 +149,7 @@ void TimedSm::part_lanes(SubPartition& part, Cycle now) {
   const u32 branch = static_cast<u32>(IssueClass::Branch);
   u64& free = part.unit_free[params_.classes[branch].server];
   free = std::max(free, now) + params_.divergence_interval;
-  part.hold_class(branch, now, less(free, params_.pipe_ahead));
+  part.hold_class(branch, now, free);
 }
 
 // Cycles until the warp knows where a branch leads. Lanes that part cost more than a jump; BSYNC costs where

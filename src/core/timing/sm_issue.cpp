@@ -86,12 +86,15 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
   const u32 unit = part.unit_free[own.server] <= now ? own.server : own.other;
   part.unit_free[unit] = std::max(now, part.unit_free[unit]) + own.interval;
   counters_->unit_cycles[unit] += own.interval;
+  if (own.both) {
+    part.unit_free[own.other] = part.unit_free[unit];
+    counters_->unit_cycles[own.other] += own.interval;
+  }
   for (u32 c = 0; c < kIssueClasses; ++c) {
     const ClassParams& other = params_.classes[c];
-    if (other.server != unit && other.other != unit) continue;
-    // An instruction can wait in front of the unit for a short while.
-    const Cycle free = std::min(part.unit_free[other.server], part.unit_free[other.other]);
-    part.hold_class(c, now, less(free, params_.pipe_ahead));
+    if (!own.both && other.server != unit && other.other != unit) continue;
+    const Cycle first = part.unit_free[other.server], second = part.unit_free[other.other];
+    part.hold_class(c, now, other.both ? std::max(first, second) : std::min(first, second));
   }
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
   collect_registers(part, op, warp, now);

@@ -26,7 +26,7 @@ EXTRA_DRAM = "extra_dram"
 TAIL = "imbalance_tail"
 
 _CLASSES = (
-    "fp32", "int", "imad", "imad_wide", "half", "fp64", "xu", "uniform", "branch", "tensor",
+    "fp32", "int", "imad", "imad_wide", "half", "half_mma", "fp64", "xu", "uniform", "branch", "tensor",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from warpath.gpu.spec import Gpu
 
 SECTOR = 32
 # The units that the issue classes of the board files name by number; the last stands for none.
-_UNITS = ("alu", "fma_heavy", "fma_lite", "fp64", "xu", "uniform", "tensor", "branch")
+_UNITS = ("alu", "fma_heavy", "fma_lite", "fp64", "xu", "uniform", "tensor", "branch", "fp16")
 _STALLED = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _L1 = (
     ("global_ld", "global_op_ld"),

@@ -177,7 +177,7 @@ def _is(i: InstructionInfo, kinds: Sequence[str]) -> bool:
     return KINDS.get(opcode_of(i.sass).split(".")[0]) in kinds
 
 
-PIPES = ("alu", "fma", "fp64", "xu", "uniform", "tensor", "branch")
+PIPES = ("alu", "fma", "fp16", "fp64", "xu", "uniform", "tensor", "branch")
 _TEXTS: dict[str, Callable[[Launch], str]] = {
     "floor": _floor,
     "front_end": _front_end,
