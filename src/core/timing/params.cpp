@@ -19,6 +19,7 @@ constexpr std::array kFields = {
     FIELD(lead_sms),
     FIELD(max_warps),
     FIELD(sub_partitions),
+    FIELD(greedy_window),
     FIELD(half_takes_both),
     FIELD(register_banks),
     FIELD(register_reads),

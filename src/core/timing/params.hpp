@@ -45,7 +45,7 @@ struct TimingParams {
       sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 half_takes_both = 0, register_banks = 0, register_reads = 0, register_ahead = 0, branch_redirect = 0,
+  u32 greedy_window = 0, half_takes_both = 0, register_banks = 0, register_reads = 0, register_ahead = 0, branch_redirect = 0,
       call_redirect = 0, reconvergence = 0, divergence_taken = 0, divergence_passed = 0,
       divergence_deeper = 0, divergence_interval = 0, exit_resolve = 0, exit_drain = 0;
   // instruction and constant fetch

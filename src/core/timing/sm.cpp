@@ -5,15 +5,17 @@
 namespace warpath {
 namespace {
 
-// Whether `slot` goes before `than`: the warp that issued last, unless that instruction yields, then older CTAs,
-// of one CTA those whose last instruction does not yield, and of equals the one that has waited longest.
+// Whether the warp in `slot` goes on with what it does: it issued last, not long ago, and does not yield.
+bool goes_on(const SubPartition& part, u32 slot, Cycle now, u32 window) {
+  return slot == part.last && ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
+}
+
+// Whether `slot` goes before `than`, which both do not go on: older CTAs first, of one CTA those whose last
+// instruction does not yield, and of equals the one that has waited longest.
 bool goes_before(const SubPartition& part, u32 slot, u32 than) {
-  const bool stays = ((part.stays >> slot) & 1) != 0, other = ((part.stays >> than) & 1) != 0;
-  if (stays && slot == part.last) return true;
-  if (other && than == part.last) return false;
   if (part.age[slot] != part.age[than]) return part.age[slot] < part.age[than];
-  if (stays != other) return stays;
-  return part.issued[slot] < part.issued[than];
+  const bool stays = ((part.stays >> slot) & 1) != 0, other = ((part.stays >> than) & 1) != 0;
+  return stays != other ? stays : part.issued[slot] < part.issued[than];
 }
 
 }  // namespace
@@ -176,7 +178,9 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (chosen == kMaxSlots || goes_before(part, slot, chosen)) chosen = slot;
+    if (goes_on(part, slot, now, params_.greedy_window) || chosen == kMaxSlots ||
+        (!goes_on(part, chosen, now, params_.greedy_window) && goes_before(part, slot, chosen)))
+      chosen = slot;
   }
   if (chosen == kMaxSlots) {
     part.next = later;
