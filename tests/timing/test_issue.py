@@ -42,7 +42,7 @@ def test_a_scoreboard_holds_until_the_answer_and_not_longer(gap: int, waits: int
 
 
 def test_a_unit_takes_the_next_instruction_when_its_interval_is_over() -> None:
-    bench = Bench({"pipe_ahead": 0})
+    bench = Bench()
     lines = [Line("MUFU.EX2 R1, R2", writes=0), Line("MUFU.EX2 R3, R4", writes=1), EXIT]
     bench.run(lines)
     found = bench.run(lines).stalls(1)
@@ -50,7 +50,7 @@ def test_a_unit_takes_the_next_instruction_when_its_interval_is_over() -> None:
 
 
 def test_fp32_uses_both_halves_of_the_fma_pipe_and_integers_one_unit() -> None:
-    bench = Bench({"pipe_ahead": 0})
+    bench = Bench()
     pairs = {"FADD": "FADD R1, R2, R3", "LOP3": "LOP3.LUT R1, R2, R3, RZ, 0xc0, !PT"}
     waits = {}
     for name, text in pairs.items():
@@ -62,7 +62,7 @@ def test_fp32_uses_both_halves_of_the_fma_pipe_and_integers_one_unit() -> None:
 
 def test_registers_of_one_bank_cost_a_cycle_each_unless_reused() -> None:
     """FFMA of three even registers: the port is held; a reuse flag on the one before frees it."""
-    bench = Bench({"class_fp32_interval": 1, "pipe_ahead": 0})
+    bench = Bench({"class_fp32_interval": 1})
 
     def cycles(reuse: int) -> int:
         lines = [Line("FFMA R1, R2, R4, R6", reuse=reuse)] * 8 + [EXIT]
@@ -70,17 +70,6 @@ def test_registers_of_one_bank_cost_a_cycle_each_unless_reused() -> None:
         return bench.run(lines).cycles
 
     assert cycles(0) - cycles(7) == 14  # seven later instructions, two cycles each
-
-
-def test_the_younger_cta_goes_first_and_its_warps_take_turns() -> None:
-    """Four warps of one sub-partition that always can issue share it evenly."""
-    lines = [Line("NOP")] * 64 + [EXIT]
-    bench = Bench()
-    bench.run(lines, threads=512)
-    run = bench.run(lines, threads=512)
-    waited = [run.stalls(i)["not_selected"] for i in range(8, 60)]
-    assert min(waited) > 0
-    assert max(waited) <= 16 * 3 + 16
 
 
 def test_a_taken_branch_redirects_and_an_untaken_one_does_not() -> None:

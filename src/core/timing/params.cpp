@@ -156,7 +156,7 @@ constexpr std::array kFields = {
 
 constexpr std::array<const char*, kIssueClasses> kClassNames = {
     "fp32",    "int",    "imad",   "imad_wide", "half", "half_mma", "fp64", "xu",
-    "uniform", "branch", "tensor", "mio",       "lg",   "tex",  "free"};
+    "uniform", "branch", "tensor", "mio",       "lg",   "tex",      "free"};
 
 u32 take(const std::map<std::string, u64>& values, const std::string& name, std::size_t& used) {
   const auto found = values.find(name);

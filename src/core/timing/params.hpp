@@ -33,9 +33,9 @@ inline constexpr u32 kServers =
     10;  // execution units of a sub-partition that an issue class can name; the last stands for none
 
 struct ClassParams {
-  u32 server = 0;    // the unit it occupies
-  u32 other = 0;     // a second unit that can take it instead (the same number: none)
-  u32 interval = 1;  // cycles the unit is taken
+  u32 server = 0;     // the unit it occupies
+  u32 other = 0;      // a second unit that can take it instead (the same number: none)
+  u32 interval = 1;   // cycles the unit is taken
   bool both = false;  // it takes the two of them at once
 };
 
@@ -45,8 +45,8 @@ struct TimingParams {
       sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 greedy_window = 0, half_takes_both = 0, register_banks = 0, register_reads = 0, register_ahead = 0, branch_redirect = 0,
-      call_redirect = 0, reconvergence = 0, divergence_taken = 0, divergence_passed = 0,
+  u32 greedy_window = 0, half_takes_both = 0, register_banks = 0, register_reads = 0, register_ahead = 0,
+      branch_redirect = 0, call_redirect = 0, reconvergence = 0, divergence_taken = 0, divergence_passed = 0,
       divergence_deeper = 0, divergence_interval = 0, exit_resolve = 0, exit_drain = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,

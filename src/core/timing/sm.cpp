@@ -268,10 +268,10 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   part.seen &= ~(1u << warp.slot);
   part.stays = op.yield ? part.stays & ~(1u << warp.slot) : part.stays | 1u << warp.slot;
   warp.waits.begin(now + 1);
-  const u32 again = op.again;
   const u32 stall = std::max<u32>(op.stall, op.yield ? 2 : 1);
-  if (again != 0) part.hold_port(now, now + 1 + again);
-  warp.waits.add(Stall::Wait, now + stall + (stall == 1 ? 0 : again));
+  if (op.again != 0) part.hold_port(now, now + 1 + op.again);
+  // At stall 1 it is the port that holds the warp.
+  warp.waits.add(Stall::Wait, now + stall + (stall == 1 ? 0 : op.again));
   Cycle at = now + 1;
   if (op.kind == TimedKind::Barrier) {
     at = barrier_unit_.take(now * 256, u64{params_.barrier_interval} * 256) / 256 + params_.barrier_latency;

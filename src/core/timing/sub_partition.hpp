@@ -32,11 +32,11 @@ class CreditQueue {
 };
 
 struct SubPartition {
-  u32 occupied = 0;  // slots holding a warp
-  u32 live = 0;      // those whose warp can still issue
-  u32 stays = 0;     // those whose last instruction does not yield
+  u32 occupied = 0;      // slots holding a warp
+  u32 live = 0;          // those whose warp can still issue
+  u32 stays = 0;         // those whose last instruction does not yield
   u32 last = kMaxSlots;  // the slot that issued last
-  u32 seen = 0;      // slots that were found ready and whose pipe wait is being measured
+  u32 seen = 0;          // slots that were found ready and whose pipe wait is being measured
   Cycle next = kNever;
   Cycle port_free = 0;  // the issue port: register banks that are behind hold it
   u64 port_busy = 0;    // cycles for which they did, up to port_free

@@ -23,7 +23,7 @@ PROGRAMS = Path(__file__).parent
 TIMED = (
     "latency", "issue", "lsu", "icache", "front", "memory", "scatter", "gather", "constant", "order", "path", "tlb",
     "fabric", "branch", "straight", "passes", "first", "mixes", "burst", "barrier",
-    "match", "queue",
+    "match", "queue", "turns",
 )  # fmt: skip
 PROFILED = ("launch", "bandwidth", "atomics", "code", "merge", "start", "stores")
 METRICS = (
