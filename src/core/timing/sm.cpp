@@ -5,12 +5,13 @@
 namespace warpath {
 namespace {
 
-// Whether the warp in `slot` goes on with what it does: it issued last, not long ago, and does not yield.
-bool goes_on(const SubPartition& part, u32 slot, Cycle now, u32 window) {
-  return slot == part.last && ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
+// The slot whose warp goes on with what it does, if it can: it issued last, not long ago, and does not yield.
+u32 going_on(const SubPartition& part, Cycle now, u32 window) {
+  const bool stays = part.last < kMaxSlots && ((part.stays >> part.last) & 1) != 0;
+  return stays && now - part.issued[part.last] <= window ? part.last : kMaxSlots;
 }
 
-// Whether `slot` goes before `than`, which both do not go on: older CTAs first, of one CTA those whose last
+// Whether `slot` goes before `than` when neither goes on: older CTAs first, of one CTA those whose last
 // instruction does not yield, and of equals the one that has waited longest.
 bool goes_before(const SubPartition& part, u32 slot, u32 than) {
   if (part.age[slot] != part.age[than]) return part.age[slot] < part.age[than];
@@ -157,6 +158,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
     part.next = part.port_free;
     return;
   }
+  const u32 keep = going_on(part, now, params_.greedy_window);
   u32 chosen = kMaxSlots;
   u32 ready = 0;
   Cycle later = kNever;
@@ -178,8 +180,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (goes_on(part, slot, now, params_.greedy_window) || chosen == kMaxSlots ||
-        (!goes_on(part, chosen, now, params_.greedy_window) && goes_before(part, slot, chosen)))
+    if (slot == keep || chosen == kMaxSlots || (chosen != keep && goes_before(part, slot, chosen)))
       chosen = slot;
   }
   if (chosen == kMaxSlots) {
