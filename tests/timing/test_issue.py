@@ -42,7 +42,7 @@ def test_a_scoreboard_holds_until_the_answer_and_not_longer(gap: int, waits: int
 
 
 def test_a_unit_takes_the_next_instruction_when_its_interval_is_over() -> None:
-    bench = Bench()
+    bench = Bench({"xu_ahead": 0})
     lines = [Line("MUFU.EX2 R1, R2", writes=0), Line("MUFU.EX2 R3, R4", writes=1), EXIT]
     bench.run(lines)
     found = bench.run(lines).stalls(1)

@@ -33,6 +33,7 @@ constexpr std::array kFields = {
     FIELD(divergence_interval),
     FIELD(exit_resolve),
     FIELD(exit_drain),
+    FIELD(xu_ahead),
     FIELD(l0i_lines),
     FIELD(l1i_lines),
     FIELD(l1i_latency),

@@ -5,18 +5,17 @@
 namespace warpath {
 namespace {
 
-// The slot whose warp goes on with what it does, if it can: it issued last, not long ago, and does not yield.
-u32 going_on(const SubPartition& part, Cycle now, u32 window) {
-  const bool stays = part.last < kMaxSlots && ((part.stays >> part.last) & 1) != 0;
-  return stays && now - part.issued[part.last] <= window ? part.last : kMaxSlots;
+// Whether the warp in `slot` has just issued what does not yield.
+bool keeps(const SubPartition& part, u32 slot, Cycle now, u32 window) {
+  return ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
 }
 
-// Whether `slot` goes before `than` when neither goes on: older CTAs first, of one CTA those whose last
-// instruction does not yield, and of equals the one that has waited longest.
-bool goes_before(const SubPartition& part, u32 slot, u32 than) {
+// Whether `slot` goes before `than` when neither issued last: older CTAs first, of one CTA those that have
+// just issued what does not yield, and of equals the one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than, Cycle now, u32 window) {
   if (part.age[slot] != part.age[than]) return part.age[slot] < part.age[than];
-  const bool stays = ((part.stays >> slot) & 1) != 0, other = ((part.stays >> than) & 1) != 0;
-  return stays != other ? stays : part.issued[slot] < part.issued[than];
+  const bool own = keeps(part, slot, now, window), other = keeps(part, than, now, window);
+  return own != other ? own : part.issued[slot] < part.issued[than];
 }
 
 }  // namespace
@@ -158,7 +157,8 @@ void TimedSm::step(SubPartition& part, Cycle now) {
     part.next = part.port_free;
     return;
   }
-  const u32 keep = going_on(part, now, params_.greedy_window);
+  const u32 window = params_.greedy_window;
+  const u32 keep = part.last < kMaxSlots && keeps(part, part.last, now, window) ? part.last : kMaxSlots;
   u32 chosen = kMaxSlots;
   u32 ready = 0;
   Cycle later = kNever;
@@ -180,7 +180,8 @@ void TimedSm::step(SubPartition& part, Cycle now) {
       continue;
     }
     ++ready;
-    if (slot == keep || chosen == kMaxSlots || (chosen != keep && goes_before(part, slot, chosen)))
+    if (slot == keep || chosen == kMaxSlots ||
+        (chosen != keep && goes_before(part, slot, chosen, now, window)))
       chosen = slot;
   }
   if (chosen == kMaxSlots) {

@@ -94,7 +94,9 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
     const ClassParams& other = params_.classes[c];
     if (!own.both && other.server != unit && other.other != unit) continue;
     const Cycle first = part.unit_free[other.server], second = part.unit_free[other.other];
-    part.hold_class(c, now, other.both ? std::max(first, second) : std::min(first, second));
+    const Cycle free = other.both ? std::max(first, second) : std::min(first, second);
+    // What goes to the XU can wait in front of it.
+    part.hold_class(c, now, c == static_cast<u32>(IssueClass::Xu) ? less(free, params_.xu_ahead) : free);
   }
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
   collect_registers(part, op, warp, now);
