@@ -61,7 +61,7 @@ def test_launches_of_a_kernel_are_added_up(rows: list[Row]) -> None:
     assert first.ratio == pytest.approx(1.1125)
     assert first.terms == (("load imbalance & <tail>", 1800), ("L2", -200))
     assert first.largest == ("load imbalance & <tail>", 1800)
-    assert first.occupancy == pytest.approx(79.00, abs=0.01)
+    assert first.occupancy == pytest.approx(78.92, abs=0.01)
     assert (other.kernel, other.duration_ns, other.ratio, other.largest) == (
         "other<int>(int)",
         None,

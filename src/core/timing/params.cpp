@@ -20,6 +20,7 @@ constexpr std::array kFields = {
     FIELD(max_warps),
     FIELD(sub_partitions),
     FIELD(greedy_window),
+    FIELD(youngest_first),
     FIELD(half_takes_both),
     FIELD(register_banks),
     FIELD(register_reads),

@@ -45,9 +45,10 @@ struct TimingParams {
       sub_partitions = 0;
   // issue
   ClassParams classes[kIssueClasses];
-  u32 greedy_window = 0, half_takes_both = 0, register_banks = 0, register_reads = 0, register_ahead = 0,
-      branch_redirect = 0, call_redirect = 0, reconvergence = 0, divergence_taken = 0, divergence_passed = 0,
-      divergence_deeper = 0, divergence_interval = 0, exit_resolve = 0, exit_drain = 0, xu_ahead = 0;
+  u32 greedy_window = 0, youngest_first = 0, half_takes_both = 0, register_banks = 0, register_reads = 0,
+      register_ahead = 0, branch_redirect = 0, call_redirect = 0, reconvergence = 0, divergence_taken = 0,
+      divergence_passed = 0, divergence_deeper = 0, divergence_interval = 0, exit_resolve = 0, exit_drain = 0,
+      xu_ahead = 0;
   // instruction and constant fetch
   u32 l0i_lines = 0, l1i_lines = 0, l1i_latency = 0, l2i_latency = 0, dram_i_latency = 0, prefetch_lines = 0,
       prefetch_interval = 0, prefetch_shared_interval = 0, imc_lines = 0, imc_latency = 0, imc_refetch = 0,

@@ -10,11 +10,13 @@ bool keeps(const SubPartition& part, u32 slot, Cycle now, u32 window) {
   return ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
 }
 
-// Whether `slot` goes before `than` when neither issued last: older CTAs first, of one CTA those that have
-// just issued what does not yield, and of equals the one that has waited longest.
-bool goes_before(const SubPartition& part, u32 slot, u32 than, Cycle now, u32 window) {
-  if (part.age[slot] != part.age[than]) return part.age[slot] < part.age[than];
-  const bool own = keeps(part, slot, now, window), other = keeps(part, than, now, window);
+// Whether `slot` goes before `than` when neither issued last: older CTAs first, or younger, of one CTA those
+// that have just issued what does not yield, and of equals the one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than, Cycle now, const TimingParams& params) {
+  if (part.age[slot] != part.age[than])
+    return (part.age[slot] > part.age[than]) == (params.youngest_first != 0);
+  const bool own = keeps(part, slot, now, params.greedy_window);
+  const bool other = keeps(part, than, now, params.greedy_window);
   return own != other ? own : part.issued[slot] < part.issued[than];
 }
 
@@ -181,7 +183,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
     }
     ++ready;
     if (slot == keep || chosen == kMaxSlots ||
-        (chosen != keep && goes_before(part, slot, chosen, now, window)))
+        (chosen != keep && goes_before(part, slot, chosen, now, params_)))
       chosen = slot;
   }
   if (chosen == kMaxSlots) {
