@@ -38,7 +38,7 @@ u32 registers_of_width(const std::string& opcode) {
 }
 
 // Comparisons go to the ALU, what widens to FP32 to the heavy half of the FMA pipe, what is packed to both
-// halves (ops probe).
+// halves, measured beside FADD, IADD3 and IMAD.
 IssueClass half_class(std::string_view name, const std::string& opcode) {
   if (has_part(opcode, "MMA")) return IssueClass::HalfMma;
   if (has_part(opcode, "F32")) return IssueClass::Imad;

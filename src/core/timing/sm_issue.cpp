@@ -1,4 +1,5 @@
-// What an issue costs: why the warp waited for it, the registers that it reads and the unit that it takes.
+// Which warp issues, and what that costs: why it waited, the registers that are read and the unit that is
+// taken.
 #include <algorithm>
 
 #include "timing/sm.hpp"
@@ -20,7 +21,66 @@ constexpr Stall throttle_reason(IssueClass c) {
   }
 }
 
+// Whether the warp in `slot` has just issued what does not yield.
+bool keeps(const SubPartition& part, u32 slot, Cycle now, u32 window) {
+  return ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
+}
+
+// Whether `slot` goes before `than` when neither issued last: older CTAs first, or younger, of one CTA those
+// that have just issued what does not yield, and of equals the one that has waited longest.
+bool goes_before(const SubPartition& part, u32 slot, u32 than, Cycle now, const TimingParams& params) {
+  if (part.age[slot] != part.age[than])
+    return (part.age[slot] > part.age[than]) == (params.youngest_first != 0);
+  const bool own = keeps(part, slot, now, params.greedy_window);
+  const bool other = keeps(part, than, now, params.greedy_window);
+  return own != other ? own : part.issued[slot] < part.issued[than];
+}
+
 }  // namespace
+
+// One cycle of a sub-partition: the first of the warps that can issue does.
+void TimedSm::step(SubPartition& part, Cycle now) {
+  if (now < part.port_free) {
+    part.next = part.port_free;
+    return;
+  }
+  const u32 window = params_.greedy_window;
+  const u32 keep = part.last < kMaxSlots && keeps(part, part.last, now, window) ? part.last : kMaxSlots;
+  u32 chosen = kMaxSlots;
+  u32 ready = 0;
+  Cycle later = kNever;
+  for (u32 rest = part.live; rest != 0; rest &= rest - 1) {
+    const u32 slot = lowest_lane(rest);
+    const Cycle wake = part.wake[slot];
+    if (wake > now) {
+      later = std::min(later, wake);
+      continue;
+    }
+    const u32 c = part.issue[slot];
+    if (((part.seen >> slot) & 1) == 0) {
+      part.seen |= 1u << slot;
+      part.busy_at[slot] = part.busy_until(c, wake);
+      part.port_at[slot] = part.port_until(wake);
+    }
+    if (part.class_free[c] > now) {
+      later = std::min(later, part.class_free[c]);
+      continue;
+    }
+    ++ready;
+    if (slot == keep || chosen == kMaxSlots ||
+        (chosen != keep && goes_before(part, slot, chosen, now, params_)))
+      chosen = slot;
+  }
+  if (chosen == kMaxSlots) {
+    part.next = later;
+    return;
+  }
+  part.next = ready > 1 ? now + 1 : later;
+  part.issued[chosen] = now;
+  part.last = chosen;
+  issue(part, chosen, now);
+  part.next = std::max(part.next, part.port_free);
+}
 
 // The warp was in state `why` at instruction `pc` from `from` up to `to`, exclusive.
 void TimedSm::spend(const TimedWarp& warp, u32 pc, Stall why, Cycle from, Cycle to) {
