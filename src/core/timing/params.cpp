@@ -184,6 +184,14 @@ TimingParams TimingParams::from(const std::map<std::string, u64>& values) {
     }
   }
   out.classes[static_cast<u32>(IssueClass::Half)].both = out.half_takes_both != 0;
+  for (ClassParams& own : out.classes) {
+    for (u32 c = 0; c < kIssueClasses; ++c) {
+      const ClassParams& other = out.classes[c];
+      const bool shares = own.server == other.server || own.server == other.other ||
+                          own.other == other.server || own.other == other.other;
+      own.rivals |= u32{shares} << c;
+    }
+  }
   if (used != values.size())
     throw std::invalid_argument("timing parameters hold a name that the model does not know");
   return out;

@@ -37,6 +37,7 @@ struct ClassParams {
   u32 other = 0;      // a second unit that can take it instead (the same number: none)
   u32 interval = 1;   // cycles the unit is taken
   bool both = false;  // it takes the two of them at once
+  u32 rivals = 0;     // the classes that share a unit with it, a bit each
 };
 
 struct TimingParams {

@@ -150,9 +150,9 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
     part.unit_free[own.other] = part.unit_free[unit];
     counters_->unit_cycles[own.other] += own.interval;
   }
-  for (u32 c = 0; c < kIssueClasses; ++c) {
+  for (u32 rest = own.rivals; rest != 0; rest &= rest - 1) {
+    const u32 c = lowest_lane(rest);
     const ClassParams& other = params_.classes[c];
-    if (!own.both && other.server != unit && other.other != unit) continue;
     const Cycle first = part.unit_free[other.server], second = part.unit_free[other.other];
     const Cycle free = other.both ? std::max(first, second) : std::min(first, second);
     // What goes to the XU can wait in front of it.
