@@ -71,6 +71,17 @@ class Run:
         return self.result["memory"]
 
 
+def column(run: Run, name: str) -> list[int]:
+    """One list of a run's timeline."""
+    return memoryview(run.timeline[name]).cast("Q").tolist()
+
+
+def rows(run: Run, name: str, width: int) -> list[list[int]]:
+    """The same, `width` numbers a row."""
+    values = column(run, name)
+    return [values[i : i + width] for i in range(0, len(values), width)]
+
+
 @dataclass
 class Bench:
     """One GPU's memory system, kept between runs."""

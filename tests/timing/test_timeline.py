@@ -8,21 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.timing.bench import DATA, EXIT, Bench, Line, Run
+from tests.timing.bench import DATA, EXIT, Bench, Line, column, rows
 from tests.timing.test_memory import LOAD, USE, address
 from warpath import _core
 
 STORE = Line("STG.E [R2.64], R5")
 COPY = [*address(3), LOAD, USE, STORE, EXIT]
-
-
-def column(run: Run, name: str) -> list[int]:
-    return memoryview(run.timeline[name]).cast("Q").tolist()
-
-
-def rows(run: Run, name: str, width: int) -> list[list[int]]:
-    values = column(run, name)
-    return [values[i : i + width] for i in range(0, len(values), width)]
 
 
 def loop(times: int) -> list[Line]:

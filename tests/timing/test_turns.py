@@ -9,7 +9,7 @@ from itertools import groupby
 
 import pytest
 
-from tests.timing.bench import EXIT, Bench, Line
+from tests.timing.bench import EXIT, Bench, Line, rows
 from warpath import _core
 
 SELECTED = _core.STALLS.index("selected")
@@ -24,9 +24,8 @@ def order(lines: list[Line], *, warps: int, ctas: int = 1, **changes: int) -> li
     shape = {"grid": 132 * ctas, "threads": 128 * warps}
     bench.run([*lines, EXIT], **shape)
     run = bench.run([*lines, EXIT], **shape, timeline=True)
-    flat = memoryview(run.timeline["stretches"]).cast("Q").tolist()
-    rows = [flat[i : i + 7] for i in range(0, len(flat), 7)]
-    mine = [row for row in rows if row[2] == 0 and row[4] == SELECTED and row[3] < len(lines)]
+    stretches = rows(run, "stretches", 7)
+    mine = [row for row in stretches if row[2] == 0 and row[4] == SELECTED and row[3] < len(lines)]
     return [row[0] * warps + row[1] // 4 for row in sorted(mine, key=lambda row: row[5])]
 
 
@@ -42,10 +41,8 @@ def sharing(issued: list[int], at: int = 100, window: int = 60) -> int:
 
 @pytest.mark.parametrize("text", [ADD, LOGIC, HIGH])
 def test_a_warp_goes_on_while_it_does_not_yield(text: str) -> None:
-    """Also where its instructions take their unit for two or four cycles, which another warp could have."""
-    assert (
-        min(runs(order([Line(text)] * 40, warps=4))) >= 8
-    )  # a line of code that is not there yet ends a run
+    """Also where its instructions take their unit for two or four cycles; a line of code not there yet ends a run."""
+    assert min(runs(order([Line(text)] * 40, warps=4))) >= 8
 
 
 def test_a_warp_that_yields_takes_turns() -> None:
@@ -99,7 +96,9 @@ def test_the_stall_count_of_two_passes_starts_from_the_second(stall: int, wait: 
     ],
 )
 def test_which_instructions_share_a_unit(first: str, second: str, waits: int) -> None:
-    """VIADD and what widens to FP32 take the heavy half of the FMA pipe, packed arithmetic both, HFMA2.MMA none."""
+    """VIADD and what widens to FP32 take the heavy half of the FMA pipe, packed arithmetic both,
+    HFMA2.MMA a unit of its own.
+    """
     bench = Bench()
     lines = [Line(first), Line(second), EXIT]
     bench.run(lines)

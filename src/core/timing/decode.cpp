@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "timing/resource.hpp"
+
 namespace warpath {
 namespace {
 
@@ -42,7 +44,7 @@ u32 registers_of_width(const std::string& opcode) {
 IssueClass half_class(std::string_view name, const std::string& opcode) {
   if (has_part(opcode, "MMA")) return IssueClass::HalfMma;
   if (has_part(opcode, "F32")) return IssueClass::Imad;
-  return any_of(name, {"HMNMX2", "HSET2", "HSETP2"}) ? IssueClass::Int : IssueClass::Half;
+  return any_of(name, {"HSET2", "HSETP2"}) ? IssueClass::Int : IssueClass::Half;
 }
 
 IssueClass class_of_pipe(Pipe pipe, std::string_view name, const std::string& opcode) {
@@ -234,7 +236,7 @@ std::vector<TimedOp> decode_timing(const Program& program, const TimingParams& p
     set_kind(in.op->mnemonic, in.op->pipe, opcode_of(program, index), in, params, op);
     set_operands(in, op);
     if (op.issue == IssueClass::ImadWide)
-      op.again = static_cast<u8>(std::max(params.classes[static_cast<u32>(op.issue)].interval, 2u) - 2);
+      op.again = static_cast<u8>(less(params.classes[static_cast<u32>(op.issue)].interval, 2));
     op.held = !is_arithmetic(op);
     op.touches = op.kind == TimedKind::Memory || indexes_constants(in);
     if (op.kind == TimedKind::Constant && !op.touches && in.operand_count > 1 &&

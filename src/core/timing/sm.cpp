@@ -211,7 +211,6 @@ void TimedSm::after(TimedWarp& warp, const TimedOp& op, u32 pc, Cycle now) {
   part.stays = op.yield ? part.stays & ~(1u << warp.slot) : part.stays | 1u << warp.slot;
   warp.waits.begin(now + 1);
   const u32 stall = std::max<u32>(op.stall, op.yield ? 2 : 1);
-  if (op.again != 0) part.hold_port(now, now + 1 + op.again);
   // At stall 1 it is the port that holds the warp.
   warp.waits.add(Stall::Wait, now + stall + (stall == 1 ? 0 : op.again));
   Cycle at = now + 1;

@@ -192,8 +192,8 @@ class TimedSm {
   std::vector<SubPartition> parts_;
   std::vector<TimedWarp> warps_;
   std::vector<Resident> resident_;
-  u32 next_age_ = 0;
   u32 residents_ = 0;
+  u32 next_age_ = 0;
   InstructionCache instructions_;
   ConstantBlocks constant_blocks_;
   ConstantPort constant_port_;

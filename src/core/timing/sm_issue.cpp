@@ -21,7 +21,7 @@ constexpr Stall throttle_reason(IssueClass c) {
   }
 }
 
-// Whether the warp in `slot` has just issued what does not yield.
+// Whether the warp in `slot`, if any, has just issued what does not yield.
 bool keeps(const SubPartition& part, u32 slot, Cycle now, u32 window) {
   return ((part.stays >> slot) & 1) != 0 && now - part.issued[slot] <= window;
 }
@@ -44,8 +44,7 @@ void TimedSm::step(SubPartition& part, Cycle now) {
     part.next = part.port_free;
     return;
   }
-  const u32 window = params_.greedy_window;
-  const u32 keep = part.last < kMaxSlots && keeps(part, part.last, now, window) ? part.last : kMaxSlots;
+  const u32 keep = keeps(part, part.last, now, params_.greedy_window) ? part.last : kMaxSlots;
   u32 chosen = kMaxSlots;
   u32 ready = 0;
   Cycle later = kNever;
@@ -158,6 +157,7 @@ void TimedSm::occupy(SubPartition& part, const TimedOp& op, u16 warp, Cycle now)
     // What goes to the XU can wait in front of it.
     part.hold_class(c, now, c == static_cast<u32>(IssueClass::Xu) ? less(free, params_.xu_ahead) : free);
   }
+  if (op.again != 0) part.hold_port(now, now + 1 + op.again);
   if (op.kind != TimedKind::Fixed && op.kind != TimedKind::Unit) return;
   collect_registers(part, op, warp, now);
 }

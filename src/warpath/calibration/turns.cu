@@ -6,29 +6,18 @@
 
 constexpr int kSteps = 128;
 
-struct Add {
-  static __device__ void step(unsigned* r, unsigned x) {
-    asm volatile("add.f32 %0, %0, %1;" : "+r"(r[0]) : "r"(x));
-  }
-};
-struct Logic {
-  static __device__ void step(unsigned* r, unsigned x) {
-    asm volatile("lop3.b32 %0, %0, %1, %1, 0x2d;" : "+r"(r[0]) : "r"(x));
-  }
-};
-struct High {
-  static __device__ void step(unsigned* r, unsigned x) {
-    asm volatile("mul.hi.u32 %0, %0, %1;" : "+r"(r[0]) : "r"(x));
-  }
-};
-struct Half {
-  static __device__ void step(unsigned* r, unsigned x) {
-    asm volatile("mul.rn.f16x2 %0, %0, %1;" : "+r"(r[0]) : "r"(x));
-  }
-};
+enum class Op { Add, Logic, High, Half };
+
+template <Op op>
+__device__ void step(unsigned& r, unsigned x) {
+  if constexpr (op == Op::Add) asm volatile("add.f32 %0, %0, %1;" : "+r"(r) : "r"(x));
+  if constexpr (op == Op::Logic) asm volatile("lop3.b32 %0, %0, %1, %1, 0x2d;" : "+r"(r) : "r"(x));
+  if constexpr (op == Op::High) asm volatile("mul.hi.u32 %0, %0, %1;" : "+r"(r) : "r"(x));
+  if constexpr (op == Op::Half) asm volatile("mul.rn.f16x2 %0, %0, %1;" : "+r"(r) : "r"(x));
+}
 
 // One after the other over eight registers each; every warp says when it began and ended.
-template <class First, class Second>
+template <Op first, Op second>
 __global__ void turns(unsigned x, long long* out, int* keep) {
   __shared__ volatile unsigned seen[32];
   unsigned r[16];
@@ -42,8 +31,8 @@ __global__ void turns(unsigned x, long long* out, int* keep) {
     start = clock64();
 #pragma unroll
     for (int k = 0; k < kSteps / 2; k++) {
-      First::step(r + k % 8, x);
-      Second::step(r + 8 + k % 8, x);
+      step<first>(r[k % 8], x);
+      step<second>(r[8 + k % 8], x);
     }
     end = clock64();
   }
@@ -57,35 +46,35 @@ __global__ void turns(unsigned x, long long* out, int* keep) {
 }
 
 // Of the warps of the first scheduler: cycles an instruction of one's own, and of all.
-template <class First, class Second>
+template <Op first, Op second>
 void one(const char* name, long long* d) {
   for (int warps : {1, 2, 4, 8}) {
-    for (int r = 0; r < 2; r++) turns<First, Second><<<1, warps * 128>>>(7, d, (int*)(d + 64));
+    for (int r = 0; r < 2; r++) turns<first, second><<<1, warps * 128>>>(7, d, (int*)(d + 64));
     std::vector<long long> times(64);
     CK(cudaMemcpy(times.data(), d, 64 * sizeof times[0], cudaMemcpyDeviceToHost));
-    long long first = times[0], last = times[1];
+    long long begin = times[0], end = times[1];
     double own = 0;
     for (int w = 0; w < warps * 4; w += 4) {
-      first = std::min(first, times[w * 2]), last = std::max(last, times[w * 2 + 1]);
+      begin = std::min(begin, times[w * 2]), end = std::max(end, times[w * 2 + 1]);
       own += double(times[w * 2 + 1] - times[w * 2]) / warps;
     }
     char what[48];
     snprintf(what, sizeof what, "turns_%s_own", name);
     report("turns", what, warps, own / kSteps);
     snprintf(what, sizeof what, "turns_%s", name);
-    report("turns", what, warps, double(last - first) / (kSteps * warps));
+    report("turns", what, warps, double(end - begin) / (kSteps * warps));
   }
 }
 
 int main() {
   long long* d;
   CK(cudaMalloc(&d, 1024));
-  one<Add, Add>("add", d);
-  one<Logic, Logic>("logic", d);
-  one<High, High>("high", d);
-  one<High, Logic>("high_logic", d);
-  one<High, Add>("high_add", d);
-  one<Half, Add>("half_add", d);
-  one<Half, Logic>("half_logic", d);
+  one<Op::Add, Op::Add>("add", d);
+  one<Op::Logic, Op::Logic>("logic", d);
+  one<Op::High, Op::High>("high", d);
+  one<Op::High, Op::Logic>("high_logic", d);
+  one<Op::High, Op::Add>("high_add", d);
+  one<Op::Half, Op::Add>("half_add", d);
+  one<Op::Half, Op::Logic>("half_logic", d);
   return 0;
 }
